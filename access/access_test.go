@@ -75,7 +75,8 @@ func TestHash_ComparesAndEncodes(t *testing.T) {
 	a, b := access.HashOf(golden), access.HashOf(golden+"x")
 	require.True(t, a.Equal(access.HashOf(golden)))
 	require.False(t, a.Equal(b))
-	require.NotEqual(t, access.HashOf(strings.Repeat("a", 1000)), access.HashOf(strings.Repeat("a", 1001)), "long texts")
+	require.NotEqual(t, access.HashOf(strings.Repeat("a", 1000)),
+		access.HashOf(strings.Repeat("a", 1001)), "long texts")
 	encoded, err := json.Marshal(a)
 	require.NoError(t, err)
 	var decoded access.Hash
@@ -89,14 +90,18 @@ func TestHash_ComparesAndEncodes(t *testing.T) {
 func TestToken_JSONFormIsStable(t *testing.T) {
 	token := access.Token{
 		ID: "5tR1nGs0", Name: "shop-api", Role: access.Publish, Namespace: "shop", Topics: access.Topics{"order.*"},
-		Hash: access.HashOf(golden), CreatedAt: time.Unix(1_700_000_000, 0).UTC(), CreatedBy: "root", ExpiresAt: time.Unix(1_800_000_000, 0).UTC(),
+		Hash: access.HashOf(golden), CreatedAt: time.Unix(1_700_000_000, 0).UTC(), CreatedBy: "root",
+		ExpiresAt: time.Unix(1_800_000_000, 0).UTC(),
 	}
 	encoded, err := json.Marshal(token)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"name": "shop-api", "role": "publish", "namespace": "shop", "topics": ["order.*"], "bodies": false, "hash": "`+goldenHash+`",
-		"created_at": "2023-11-14T22:13:20Z", "created_by": "root", "expires_at": "2027-01-15T08:00:00Z"}`, string(encoded))
+	require.JSONEq(t, `{"name": "shop-api", "role": "publish", "namespace": "shop", "topics": ["order.*"], "bodies": `+
+		`false, "hash": "`+goldenHash+`",
+		"created_at": "2023-11-14T22:13:20Z", "created_by": "root", "expires_at": "2027-01-15T08:00:00Z"}`,
+		string(encoded))
 	require.Equal(t, &access.Principal{
-		TokenID: token.ID, Actor: "shop-api", Role: access.Publish, Namespace: "shop", Topics: token.Topics, ExpiresAt: token.ExpiresAt,
+		TokenID: token.ID, Actor: "shop-api", Role: access.Publish, Namespace: "shop", Topics: token.Topics,
+		ExpiresAt: token.ExpiresAt,
 	}, token.Principal())
 }
 

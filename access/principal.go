@@ -81,7 +81,8 @@ func (t Topics) Match(topic string) bool {
 // String returns the patterns, separated by commas.
 func (t Topics) String() string { return strings.Join(t, ", ") }
 
-// IsTopicPattern reports whether a text is a pattern of topics: the name of a topic, or a prefix of names with * at its end.
+// IsTopicPattern reports whether a text is a pattern of topics: the name of a topic, or a prefix of names with * at its
+// end.
 func IsTopicPattern(text string) bool {
 	prefix, ok := strings.CutSuffix(text, "*")
 	return job.IsTopic(prefix) || ok && prefix == ""

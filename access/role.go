@@ -147,7 +147,8 @@ var rules = map[Action][]Role{
 	DeleteNamespace: {Admin},
 }
 
-// RolesFor returns the roles that allow an action, from the least; none for an unknown action. The slice must not be changed.
+// RolesFor returns the roles that allow an action, from the least; none for an unknown action. The slice must not be
+// changed.
 func RolesFor(action Action) []Role { return rules[action] }
 
 // Allows reports whether the role allows an action.

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// The text of a token is rb_, an id, an underscore, a secret and a checksum: rb_ + 8 + _ + 43 + 6 characters. Id, secret
-// and checksum are digits and letters. A secret has 256 random bits. The checksum is the CRC-32 (IEEE) of everything before
-// it, so that a mistyped token is known without a lookup.
+// The text of a token is rb_, an id, an underscore, a secret and a checksum: rb_ + 8 + _ + 43 + 6 characters. Id,
+// secret and checksum are digits and letters. A secret has 256 random bits. The checksum is the CRC-32 (IEEE) of
+// everything before it, so that a mistyped token is known without a lookup.
 const (
 	// Prefix is what the text of a token begins with.
 	Prefix = "rb_"
@@ -83,8 +83,8 @@ func randomText(n int) string {
 	}
 }
 
-// checksum returns the CRC-32 of a text, in base 62 with leading zeros. It is computed here because hash/crc32 would copy
-// the text to the heap.
+// checksum returns the CRC-32 of a text, in base 62 with leading zeros. It is computed here because hash/crc32 would
+// copy the text to the heap.
 func checksum(text string) (digits [checksumLength]byte) {
 	sum := ^uint32(0)
 	for i := range len(text) {

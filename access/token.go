@@ -34,7 +34,8 @@ type Token struct {
 // Principal returns who uses the token.
 func (t *Token) Principal() *Principal {
 	return &Principal{
-		TokenID: t.ID, Actor: t.Name, Role: t.Role, Namespace: t.Namespace, Topics: t.Topics, Bodies: t.Bodies, ExpiresAt: t.ExpiresAt,
+		TokenID: t.ID, Actor: t.Name, Role: t.Role, Namespace: t.Namespace, Topics: t.Topics,
+		Bodies: t.Bodies, ExpiresAt: t.ExpiresAt,
 	}
 }
 

@@ -27,12 +27,12 @@ import (
 type Jobs interface {
 	batch.Registrar
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
-	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops. last is the job as Register returned
-	// it, or one with its Ref. It returns a job that was removed when it ended as it was last, in the state in which it ended, or
-	// store.ErrNotFound.
+	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops. last is the job as Register
+	// returned it, or one with its Ref. It returns a job that was removed when it ended as it was last, in the state in
+	// which it ended, or store.ErrNotFound.
 	WaitForEnd(ctx context.Context, last job.Job, limit time.Duration) (job.Job, error)
-	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job has
-	// ended.
+	// Explain returns what applies to an unfinished job now and what it waits for; nil if that is not known, or the job
+	// has ended.
 	Explain(ctx context.Context, j *job.Job) *job.Explanation
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 }
@@ -40,8 +40,8 @@ type Jobs interface {
 // Changes changes one job. Its errors are *job.InvalidError and those of package store.
 type Changes interface {
 	Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error)
-	// RunNow makes a scheduled job due now. version is the one that the job must have; zero: any. actor is the name of the
-	// client.
+	// RunNow makes a scheduled job due now. version is the one that the job must have; zero: any. actor is the name of
+	// the client.
 	RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error)
 	Revive(ctx context.Context, revival store.Revival) (job.Job, error)
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
@@ -52,10 +52,12 @@ type Leases interface {
 	// Lease returns none when there are none until the request's Wait is over, or the process stops. Errors:
 	// *store.NotPulledError and those of package store and of overload.
 	Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error)
-	// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, in order, and returns an error for each:
-	// nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs as next asks, as Lease
-	// does; nil: none.
-	SettleLeases(ctx context.Context, namespace string, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error)
+	// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, in order, and returns an error
+	// for each: nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs
+	// as next asks, as Lease does; nil: none.
+	SettleLeases(
+		ctx context.Context, namespace string, reports []store.LeaseReport, next *store.LeaseRequest,
+	) ([]error, []store.LeasedJob, error)
 	// ReleaseLeases makes leased jobs due again that their client has not received.
 	ReleaseLeases(ctx context.Context, namespace string, leased []store.LeasedJob)
 }
@@ -65,14 +67,19 @@ type Topics interface {
 	// Topic returns the policy as it was put; an empty one of revision 0 for a topic that only jobs have named.
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
 	// ChangeTopic calls change with the stored policy, empty for a new topic, and stores the result. It may call change
-	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. ifRevision is
-	// the required revision, as in store.CheckCondition. Errors are *job.InvalidError, *store.RevisionError,
+	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. ifRevision
+	// is the required revision, as in store.CheckCondition. Errors are *job.InvalidError, *store.RevisionError,
 	// store.ErrContended and store.ErrUnreadable.
-	ChangeTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
+	ChangeTopic(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	) (store.Topic, error)
 	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
-	ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
+	ReplaceTopic(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
-	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError, store.ErrContended.
+	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError,
+	// store.ErrContended.
 	DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (store.TopicDeleted, error)
 	// Effective returns a policy of a namespace with every default filled in.
 	Effective(ctx context.Context, namespace string, p policy.Topic) policy.Topic
@@ -86,14 +93,15 @@ type Lanes interface {
 	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
 	ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
-	// ReplaceLane is ChangeLane for a change that sets or removes all settings, and does not fail with store.ErrUnreadable.
+	// ReplaceLane is ChangeLane for a change that sets or removes all settings, and does not fail with
+	// store.ErrUnreadable.
 	ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
 }
 
 // Secrets stores the secrets that sign attempts, of a lane or, for a queue without a lane, of a topic.
 type Secrets interface {
-	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it. ifRevision is
-	// the required revision of the owner's settings, as in ChangeTopic.
+	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it.
+	// ifRevision is the required revision of the owner's settings, as in ChangeTopic.
 	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error)
 	Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error)
 	// RemoveSecret returns store.ErrNotFound when there is no such secret.
@@ -104,10 +112,12 @@ type Secrets interface {
 
 // BulkWork counts many jobs, and changes them in the background.
 type BulkWork interface {
-	// Groups counts the jobs that a filter selects by some of their fields; GroupIDs those that ids name and that are in one of
-	// some states.
+	// Groups counts the jobs that a filter selects by some of their fields; GroupIDs those that ids name and that are
+	// in one of some states.
 	Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error)
-	GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error)
+	GroupIDs(
+		ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy,
+	) (store.Groups, error)
 	// StartWork starts work. Errors: *job.QuotaError, *job.InvalidError.
 	StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error)
 	Work(ctx context.Context, namespace, id string) (store.Work, error)
@@ -135,8 +145,8 @@ type LiveEvents interface {
 // Tokens stores tokens and namespaces. A change holds in all processes within 5 s.
 type Tokens interface {
 	apiaccess.Stored
-	// CreateToken stores a token and returns its text, which is not stored. reserved says that it may be one of those that are
-	// reserved for root tokens. Error: *job.LimitError.
+	// CreateToken stores a token and returns its text, which is not stored. reserved says that it may be one of those
+	// that are reserved for root tokens. Error: *job.LimitError.
 	CreateToken(ctx context.Context, token access.Token, reserved bool) (created access.Token, text string, err error)
 	// Token, Tokens and RevokeToken concern the tokens of a namespace, or of all if it is empty. store.ErrNotFound.
 	Token(ctx context.Context, namespace, id string) (access.Token, error)
@@ -147,8 +157,8 @@ type Tokens interface {
 	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
 	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
-	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors: store.ErrNotFound,
-	// *job.NamespaceInUseError.
+	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:
+	// store.ErrNotFound, *job.NamespaceInUseError.
 	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
 }
 
@@ -192,16 +202,16 @@ type Options struct {
 	Commit, GoVersion string
 	// Process is the name of the process in attempts. Empty: it does not deliver.
 	Process string
-	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics, version,
-	// contract. Of the Service it uses Readiness, and for /v1/version Authenticate and HasNamespace.
+	// HealthOnly serves only the routes that are always served, for a process that only delivers: health, metrics,
+	// version, contract. Of the Service it uses Readiness, and for /v1/version Authenticate and HasNamespace.
 	HealthOnly bool
 	// Tracer makes the spans of requests that register jobs. Nil: none are made.
 	Tracer Tracer
 	// Metrics serves /metrics, without a token unless Access has MetricsTokens. Nil: 404.
 	Metrics http.Handler
-	// Console returns the handler of the paths below /console/, to which / leads browsers. It is given the API's routes, to call them
-	// in this process, and a function that registers one for the server's shutdown, like context.AfterFunc. Nil, or with HealthOnly:
-	// there is no console.
+	// Console returns the handler of the paths below /console/, to which / leads browsers. It is given the API's
+	// routes, to call them in this process, and a function that registers one for the server's shutdown, like
+	// context.AfterFunc. Nil, or with HealthOnly: there is no console.
 	Console func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler
 	// Closing reports whether the process is about to stop. Answers then close their connection. It is called for every
 	// request, concurrently. Nil: never.
@@ -272,7 +282,8 @@ func newAPI(o Options) (a *api, end func()) {
 		waiting:    make(chan struct{}, maxWaiting),
 		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
 		readiness:  readiness{turn: make(chan struct{}, 1)},
-		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)), // one request of any size fits
+		// one request of any size fits
+		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)),
 		lists:      limits.NewLists(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}

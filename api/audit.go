@@ -19,7 +19,12 @@ func (a *api) audit(r *http.Request, action access.Action, args ...any) {
 }
 
 // auditKeys are the names in audit lines of the variables in paths.
-var auditKeys = []struct{ variable, key string }{{"topic", "topic"}, {"lane", "lane"}, {"schedule", "schedule"}, {"namespace", "name"}}
+var auditKeys = []struct{ variable, key string }{
+	{"topic", "topic"},
+	{"lane", "lane"},
+	{"schedule", "schedule"},
+	{"namespace", "name"},
+}
 
 // auditChange logs a change of what the path names.
 func (a *api) auditChange(r *http.Request, action access.Action) {
@@ -42,6 +47,6 @@ func (a *api) auditChange(r *http.Request, action access.Action) {
 // logForbidden logs a request that its token does not allow, at most one a second.
 func (a *api) logForbidden(r *http.Request, problem *response.Problem) {
 	p := access.PrincipalOf(r.Context())
-	a.forbiddenLog.Warn("request forbidden", "actor", p.Actor, "token", p.TokenID, "remote", r.RemoteAddr, "method", r.Method,
-		"route", r.Pattern, "topic", r.PathValue("topic"), "reason", problem.Detail)
+	a.forbiddenLog.Warn("request forbidden", "actor", p.Actor, "token", p.TokenID, "remote",
+		r.RemoteAddr, "method", r.Method, "route", r.Pattern, "topic", r.PathValue("topic"), "reason", problem.Detail)
 }

@@ -52,7 +52,8 @@ func forbidRole(p *access.Principal, action access.Action) error {
 		roles = append(roles, string(role))
 	}
 	return response.NewProblem(response.Forbidden,
-		string(action)+" requires a token with the role "+strings.Join(roles, " or ")+": this token has the role "+string(p.Role))
+		string(action)+" requires a token with the role "+strings.Join(roles, " or ")+": this token has the role "+
+			string(p.Role))
 }
 
 // checkTopicOfJob refuses a job of a topic that the token may not use, as if it did not exist.

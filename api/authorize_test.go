@@ -28,8 +28,8 @@ func withTokens(f *fake, tokens map[string]*access.Principal) *fake {
 	return f
 }
 
-// samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are not
-// the usual ones.
+// samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are
+// not the usual ones.
 var samples = map[string]struct{ query, body string }{
 	"POST /v1/leases":      {body: `{"next": {"topic": "order.close"}}`},
 	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
@@ -44,9 +44,10 @@ var samples = map[string]struct{ query, body string }{
 	"POST /v1/work":        {body: `{"action": "purge", "where": {"topic": "order.close"}, "dry_run": true}`},
 	"POST /v1/tokens":      {body: `{"name": "shop-api", "role": "publish"}`},
 
-	"GET /v1/schedules/preview":              {query: "?cron=@daily"},
-	"PUT /v1/schedules/{schedule}":           {body: `{"cron": "@daily", "job": {"topic": "order.close"}}`},
-	"POST /v1/schedules/{schedule}/backfill": {body: `{"after": "2020-01-01T00:00:00Z", "before": "2020-01-02T00:00:00Z"}`},
+	"GET /v1/schedules/preview":    {query: "?cron=@daily"},
+	"PUT /v1/schedules/{schedule}": {body: `{"cron": "@daily", "job": {"topic": "order.close"}}`},
+	"POST /v1/schedules/{schedule}/backfill": {body: `{"after": "2020-01-01T00:00:00Z", "before": ` +
+		`"2020-01-02T00:00:00Z"}`},
 }
 
 // sample makes the request of a route with a topic, and more headers.
@@ -69,8 +70,10 @@ func sample(t *testing.T, h http.Handler, method, path, topic string, header ...
 	if strings.Contains(path, "/tokens/{id}") {
 		id = "5tR1nGs0"
 	}
-	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id, "{schedule}", "daily").Replace(path) + s.query
-	w := call(t, h, method, strings.ReplaceAll(target, "order.close", topic), strings.ReplaceAll(s.body, "order.close", topic), header...)
+	target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", id,
+		"{schedule}", "daily").Replace(path) + s.query
+	w := call(t, h, method, strings.ReplaceAll(target, "order.close", topic),
+		strings.ReplaceAll(s.body, "order.close", topic), header...)
 	return w.Code, w.Body.String()
 }
 
@@ -100,12 +103,14 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 			name := method + " " + r.path
 			require.NotEmpty(t, access.RolesFor(e.action), "%s: the action %q has no role", name, e.action)
 			require.NotZero(t, e.topic, "%s: where is its topic?", name)
-			require.Equal(t, e.action == access.Open, !strings.HasPrefix(r.path, "/v1/"), "%s: paths under /v1/ need a token, others do not", name)
+			require.Equal(t, e.action == access.Open, !strings.HasPrefix(r.path, "/v1/"),
+				"%s: paths under /v1/ need a token, others do not", name)
 			require.Equal(t, strings.Contains(r.path, "{topic}"), e.topic == ofPath, name)
 
 			status, answer := sample(t, handler(nil), method, r.path, "order.close", bearer("the root's token")...)
 			require.Less(t, status, 500, "%s: %s", name, answer)
-			require.NotContains(t, []int{401, 403, 404, 422}, jobAnswer(t, status, answer), "%s: the sample must succeed: %s", name, answer)
+			require.NotContains(t, []int{401, 403, 404, 422}, jobAnswer(t, status, answer),
+				"%s: the sample must succeed: %s", name, answer)
 			if e.action == access.Open {
 				status, _ = sample(t, handler(nil), method, r.path, "order.close")
 				require.NotEqual(t, http.StatusUnauthorized, status, name)
@@ -125,7 +130,8 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 					}
 					continue
 				}
-				require.NotContains(t, []int{401, 403, 404}, jobAnswer(t, status, answer), "%s by %s: %s", name, role, answer)
+				require.NotContains(t, []int{401, 403, 404}, jobAnswer(t, status, answer), "%s by %s: %s", name, role,
+					answer)
 
 				restricted := *p
 				restricted.Topics = access.Topics{"order.*"}
@@ -134,7 +140,8 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 					require.Equal(t, http.StatusForbidden, status, "%s for order.*: %s", name, answer)
 					require.Contains(t, answer, "order.*", name)
 				} else {
-					require.NotContains(t, []int{401, 403, 404}, jobAnswer(t, status, answer), "%s for order.*: %s", name, answer)
+					require.NotContains(t, []int{401, 403, 404}, jobAnswer(t, status, answer),
+						"%s for order.*: %s", name, answer)
 				}
 
 				restricted.Topics = access.Topics{"invoice.*"}
@@ -199,10 +206,12 @@ func TestBatch_ChecksTheTopicOfEachJob(t *testing.T) {
 		valid: {Role: access.Publish, Namespace: "shop", Topics: access.Topics{"order.*"}},
 	})
 	h := New(Options{Service: f, Logger: quiet})
-	const good, bad = `{"id": "a", "url": "http://a.example", "topic": "order.close"}`, `{"id": "b", "url": "http://a.example", "topic": "invoice"}`
+	const good, bad = `{"id": "a", "url": "http://a.example", "topic": ` +
+		`"order.close"}`, `{"id": "b", "url": "http://a.example", "topic": "invoice"}`
 	w := call(t, h, http.MethodPost, "/v1/batch", `{"jobs": [`+good+`, `+bad+`]}`, "Authorization", "Bearer "+valid)
 	require.Equal(t, []int{201, 403}, statusesIn(t, w.Body.String()))
-	w = call(t, h, http.MethodPost, "/v1/batch", good+"\n"+bad+"\n", "Authorization", "Bearer "+valid, "Content-Type", "application/x-ndjson")
+	w = call(t, h, http.MethodPost, "/v1/batch", good+"\n"+bad+"\n", "Authorization", "Bearer "+valid,
+		"Content-Type", "application/x-ndjson")
 	require.Equal(t, []int{200, 403}, statusesIn(t, w.Body.String()))
 	for _, n := range f.news {
 		require.Equal(t, "shop", n.Namespace)
@@ -228,8 +237,9 @@ func TestBodies_AreShownOnlyToTokensThatMayReadThem(t *testing.T) {
 	valid, _ := access.NewText()
 	for _, bodies := range []bool{false, true} {
 		for target, secret := range map[string]string{
-			"GET /v1/jobs/dead": "4711, ", "GET /v1/jobs/dead?": `"busy\n"`, "GET /v1/jobs/running": `"hi\n"`, "GET /v1/jobs/plain": "AP8=",
-			"GET /v1/jobs/rb:dead:1": `"job.dead"`, "POST /v1/jobs/dead/revive": "4711, ", "DELETE /v1/jobs/running": `"hi\n"`,
+			"GET /v1/jobs/dead": "4711, ", "GET /v1/jobs/dead?": `"busy\n"`, "GET /v1/jobs/running": `"hi\n"`,
+			"GET /v1/jobs/plain": "AP8=", "GET /v1/jobs/rb:dead:1": `"job.dead"`, "POST /v1/jobs/dead/revive": "4711, ",
+			"DELETE /v1/jobs/running":                     `"hi\n"`,
 			`PATCH /v1/jobs/plain {"body_text": "new\n"}`: `"new\n"`, "POST /v1/jobs/plain/run": `"body_`,
 		} {
 			f := withTokens(fullService(), map[string]*access.Principal{
@@ -242,9 +252,11 @@ func TestBodies_AreShownOnlyToTokensThatMayReadThem(t *testing.T) {
 			if secret != `"body_` {
 				require.Equal(t, bodies, strings.Contains(w.Body.String(), secret), "%s: %s", target, w.Body)
 			}
-			require.Equal(t, !bodies, strings.Contains(w.Body.String(), `"body_text":"[redacted]"`), "%s: %s", target, w.Body)
+			require.Equal(t, !bodies, strings.Contains(w.Body.String(), `"body_text":"[redacted]"`),
+				"%s: %s", target, w.Body)
 			require.Contains(t, string(f.jobs["dead"].Body), "4711", "what is stored stays")
-			require.True(t, slices.ContainsFunc(f.jobs["dead"].History, func(a job.Attempt) bool { return string(a.Body) == "busy\n" }))
+			require.True(t, slices.ContainsFunc(f.jobs["dead"].History,
+				func(a job.Attempt) bool { return string(a.Body) == "busy\n" }))
 		}
 	}
 }
@@ -252,26 +264,36 @@ func TestBodies_AreShownOnlyToTokensThatMayReadThem(t *testing.T) {
 func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 	valid, _ := access.NewText()
 	for _, role := range []access.Role{access.Publish, access.Read} {
-		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
+		f := withTokens(fullService(),
+			map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
 		lanes := map[string]string{"https://own.example/": "own.example:443", "": "topic.example:443"}
 		for id, own := range map[string]string{"own": "https://own.example/", "bare": ""} {
 			f.jobs[id] = job.Job{
 				Spec:     job.Spec{ID: id, Queue: job.Queue{Topic: "orders", Lane: lanes[own]}, URL: own},
 				Progress: job.Progress{State: job.Ready},
 				History: []job.Attempt{{N: 1, Kind: job.KindAttempt, Status: 500, Error: "of its own"}, {
-					N: 2, Kind: job.KindAttempt, URL: "https://Topic.example/?key=42", RemoteAddr: "192.0.2.9:443", ErrorClass: policy.ClassDNS,
-					Error: "lookup topic.example: no such host", Body: []byte("<h1>topic.example</h1>"),
-					Header: map[string][]string{"Location": {"https://topic.example/a"}, "Via": {"1.1 192.0.2.9"}, "X-Request-Id": {"4711"}},
+					N: 2, Kind: job.KindAttempt, URL: "https://Topic.example/?key=42", RemoteAddr: "192.0.2.9:443",
+					ErrorClass: policy.ClassDNS,
+					Error:      "lookup topic.example: no such host", Body: []byte("<h1>topic.example</h1>"),
+					Header: map[string][]string{
+						"Location": {"https://topic.example/a"}, "Via": {"1.1 192.0.2.9"},
+						"X-Request-Id": {"4711"},
+					},
 				}},
 			}
 			f.explanations[id] = &job.Explanation{
-				Effective:  &job.Effective{URL: cmp.Or(own, "https://topic.example/?key=42"), Terms: policy.Builtin().Terms(policy.Terms{})},
+				Effective: &job.Effective{
+					URL:   cmp.Or(own, "https://topic.example/?key=42"),
+					Terms: policy.Builtin().Terms(policy.Terms{}),
+				},
 				WaitingFor: &job.Wait{Kind: job.WaitPaused, Detail: "Topic orders is paused by mia (fraud case 42)."},
 			}
-			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "", "Authorization", "Bearer "+valid)
+			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "",
+				"Authorization", "Bearer "+valid)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9", "topic.example"} {
-				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
+				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting),
+					"%s: %s", setting, w.Body)
 			}
 			got := decodeResponse(t, w)
 			if effective, _ := got["effective"].(map[string]any); own != "" {
@@ -284,7 +306,8 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 			require.Contains(t, w.Body.String(), `"X-Request-Id":"4711"`)
 			require.Contains(t, w.Body.String(), `"error_class":"dns"`)
 			kept := f.jobs[id].History[1]
-			require.Equal(t, []any{"https://Topic.example/?key=42", "https://topic.example/a"}, []any{kept.URL, kept.Header["Location"][0]}, "what the service has stays")
+			require.Equal(t, []any{"https://Topic.example/?key=42", "https://topic.example/a"},
+				[]any{kept.URL, kept.Header["Location"][0]}, "what the service has stays")
 		}
 	}
 }
@@ -292,27 +315,36 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 func TestCallbacks_DoNotTellTheReceiverToTokensThatMayNotReadTopics(t *testing.T) {
 	valid, _ := access.NewText()
 	for _, role := range []access.Role{access.Publish, access.Read} {
-		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
+		f := withTokens(fullService(),
+			map[string]*access.Principal{valid: {Role: role, Namespace: job.DefaultNamespace, Bodies: true}})
 		f.jobs["callback"] = job.Job{
 			Spec: job.Spec{
-				ID: "callback", Kind: job.KindCallback, Queue: job.Queue{Topic: job.CallbackTopic, Lane: "topic.example:443"}, URL: "https://topic.example/",
-				Header: map[string][]string{"X-Host": {"topic.example"}}, BodyKind: job.BodyJSON, Body: []byte(`{"attempt": {"url": "https://topic.example/"}}`),
+				ID: "callback", Kind: job.KindCallback,
+				Queue: job.Queue{Topic: job.CallbackTopic, Lane: "topic.example:443"}, URL: "https://topic.example/",
+				Header: map[string][]string{"X-Host": {"topic.example"}}, BodyKind: job.BodyJSON,
+				Body: []byte(`{"attempt": {"url": "https://topic.example/"}}`),
 			},
 			Progress: job.Progress{State: job.Ready},
 			History: []job.Attempt{{
 				N: 1, Kind: job.KindAttempt, RemoteAddr: "192.0.2.9:443", Error: "lookup topic.example: no such host",
-				Header: map[string][]string{"Location": {"https://topic.example/login"}}, Body: []byte("welcome to topic.example"),
+				Header: map[string][]string{"Location": {"https://topic.example/login"}},
+				Body:   []byte("welcome to topic.example"),
 			}},
 		}
-		f.explanations["callback"] = &job.Explanation{Effective: &job.Effective{URL: "https://topic.example/", Terms: policy.Builtin().Terms(policy.Terms{})}}
+		f.explanations["callback"] = &job.Explanation{Effective: &job.Effective{
+			URL:   "https://topic.example/",
+			Terms: policy.Builtin().Terms(policy.Terms{}),
+		}}
 		for _, method := range []string{http.MethodGet, http.MethodDelete} {
-			w := call(t, New(Options{Service: f, Logger: quiet}), method, "/v1/jobs/callback", "", "Authorization", "Bearer "+valid)
+			w := call(t, New(Options{Service: f, Logger: quiet}), method, "/v1/jobs/callback", "",
+				"Authorization", "Bearer "+valid)
 			if role == access.Read && method == http.MethodDelete {
 				continue // it may not
 			}
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			for _, setting := range []string{"topic.example", "192.0.2.9"} {
-				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting), "%s: %s", setting, w.Body)
+				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting),
+					"%s: %s", setting, w.Body)
 			}
 		}
 	}
@@ -438,27 +470,41 @@ func TestBodies_AreNotSentElsewhereByATokenThatMayNotReadThem(t *testing.T) {
 		status int
 		text   string
 	}{
-		`PATCH /v1/jobs/plain {"url": "http://mine.example"}`:                                                   {403, "url"},
-		`PATCH /v1/jobs/plain {"body_text": "[redacted]"}`:                                                      {422, "/body_text"},
-		`PATCH /v1/jobs/plain {"body_text": "redacted"}`:                                                        {200, ""},
-		`POST /v1/jobs/dead/revive {"url": "http://mine.example"}`:                                              {403, "url"},
-		`POST /v1/jobs/dead/revive {"expires_in": "1h"}`:                                                        {200, ""},
-		`POST /v1/dead/revive {"topic": "a", "url": "http://mine.example"}`:                                     {403, "url"},
-		`POST /v1/work {"action": "revive", "where": {"topic": "a"}, "change": {"url": "http://mine.example"}}`: {403, "url"},
-		`POST /v1/work {"action": "edit", "where": {"topic": "a"}, "change": {"retries": 1}}`:                   {202, ""},
-		`POST /v1/jobs {"url": "http://a.example", "body_text": "[redacted]"}`:                                  {422, "/body_text"},
-		`POST /v1/jobs {"url": "http://a.example", "body_text": "mine"}`:                                        {201, ""},
+		`PATCH /v1/jobs/plain {"url": ` +
+			`"http://mine.example"}`: {403, "url"},
+		`PATCH /v1/jobs/plain {"body_text": ` +
+			`"[redacted]"}`: {422, "/body_text"},
+		`PATCH /v1/jobs/plain {"body_text": ` +
+			`"redacted"}`: {200, ""},
+		`POST /v1/jobs/dead/revive {"url": ` +
+			`"http://mine.example"}`: {403, "url"},
+		`POST /v1/jobs/dead/revive {"expires_in": ` +
+			`"1h"}`: {200, ""},
+		`POST /v1/dead/revive {"topic": "a", "url": ` +
+			`"http://mine.example"}`: {403, "url"},
+		`POST /v1/work {"action": "revive", "where": {"topic": "a"}, "change": {"url": ` +
+			`"http://mine.example"}}`: {403, "url"},
+		`POST /v1/work {"action": "edit", "where": {"topic": "a"}, "change": {"retries": 1}}`: {202, ""},
+		`POST /v1/jobs {"url": "http://a.example", "body_text": "[redacted]"}`:                {422, "/body_text"},
+		`POST /v1/jobs {"url": "http://a.example", "body_text": "mine"}`:                      {201, ""},
 
-		`POST /v1/jobs {"url": "http://a.example", "on_dead": "http://mine.example"}`:                    {403, "on_dead"},
-		`POST /v1/jobs {"topic": "a", "on_delivered": {"url": "http://mine.example"}}`:                   {403, "on_delivered"},
-		`POST /v1/jobs {"url": "http://a.example", "on_dead": null}`:                                     {201, ""},
-		`PATCH /v1/topics/moved {"url": "http://mine.example"}`:                                          {422, `"/headers/X-Pin"`},
-		`PATCH /v1/topics/moved {"url": "http://mine.example", "headers": {"X-Pin": "2"}}`:               {200, ""},
-		`PATCH /v1/topics/moved {"url": "http://a.example/new"}`:                                         {200, ""},
-		`PATCH /v1/topics/moved {"on_delivered": {"url": "http://mine.example"}}`:                        {422, `"/on_delivered/headers/X-Pin"`},
-		`PATCH /v1/topics/moved {"on_dead": {"url": "http://mine.example"}}`:                             {422, `"/on_dead/headers/X-Pin"`},
-		`PATCH /v1/topics/moved {"on_backlog": {"url": "http://mine.example"}}`:                          {422, `"/on_backlog/headers/X-Pin"`},
-		`PATCH /v1/topics/moved/lanes/a {"url": "http://mine.example"}`:                                  {422, `"/headers/X-Pin"`},
+		`POST /v1/jobs {"url": "http://a.example", "on_dead": ` +
+			`"http://mine.example"}`: {403, "on_dead"},
+		`POST /v1/jobs {"topic": "a", "on_delivered": {"url": ` +
+			`"http://mine.example"}}`: {403, "on_delivered"},
+		`POST /v1/jobs {"url": "http://a.example", "on_dead": null}`: {201, ""},
+		`PATCH /v1/topics/moved {"url": ` +
+			`"http://mine.example"}`: {422, `"/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"url": "http://mine.example", "headers": {"X-Pin": "2"}}`: {200, ""},
+		`PATCH /v1/topics/moved {"url": "http://a.example/new"}`:                           {200, ""},
+		`PATCH /v1/topics/moved {"on_delivered": {"url": ` +
+			`"http://mine.example"}}`: {422, `"/on_delivered/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"on_dead": {"url": ` +
+			`"http://mine.example"}}`: {422, `"/on_dead/headers/X-Pin"`},
+		`PATCH /v1/topics/moved {"on_backlog": {"url": ` +
+			`"http://mine.example"}}`: {422, `"/on_backlog/headers/X-Pin"`},
+		`PATCH /v1/topics/moved/lanes/a {"url": ` +
+			`"http://mine.example"}`: {422, `"/headers/X-Pin"`},
 		`PUT /v1/topics/moved {"url": "http://mine.example", "on_dead": {"url": "http://mine.example"}}`: {200, ""},
 	} {
 		method, rest, _ := strings.Cut(target, " ")
@@ -466,7 +512,8 @@ func TestBodies_AreNotSentElsewhereByATokenThatMayNotReadThem(t *testing.T) {
 		for _, bodies := range []bool{false, true} {
 			f := fullService()
 			f.topics["moved"] = store.Topic{Name: "moved", Policy: policy.Topic{
-				URL: "http://a.example", Headers: headers, OnDelivered: &callback, OnDead: &callback, OnBacklog: &policy.Backlog{Callback: callback, MoreThan: 1},
+				URL: "http://a.example", Headers: headers, OnDelivered: &callback, OnDead: &callback,
+				OnBacklog: &policy.Backlog{Callback: callback, MoreThan: 1},
 			}}
 			f.own["moved/a"] = store.Lane{Settings: policy.Lane{URL: "http://a.example", Headers: headers}}
 			h := New(Options{Logger: quiet, Service: withTokens(f, map[string]*access.Principal{

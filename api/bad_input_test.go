@@ -134,7 +134,11 @@ var badJobs = []struct {
 	{"headers too large", `{"headers": {"X-A": "` + strings.Repeat("a", 32<<10) + `"}}`, 422, []string{"/headers"}},
 	{"headers without end", `{"headers": {` + manyMembers(20_000) + `}}`, 422, []string{"/headers"}},
 	{"labels without end", `{"labels": {` + manyMembers(20_000) + `}}`, 422, []string{"/labels"}},
-	{"values without end", `{"headers": {"X-A": [` + strings.Repeat(`"",`, 20_000) + `""]}}`, 422, []string{"/headers"}},
+	{
+		"values without end", `{"headers": {"X-A": [` + strings.Repeat(`"",`, 20_000) + `""]}}`,
+		422,
+		[]string{"/headers"},
+	},
 	{"a ladder without end", `{"ladder": [` + strings.Repeat(`1,`, 20_000) + `1]}`, 422, []string{"/ladder"}},
 	{"a redacted secret", `{"headers": {"Authorization": "[redacted]"}}`, 422, []string{"/headers/Authorization"}},
 	{"a content type with a line break", `{"body": 1, "content_type": "a\nb"}`, 422, []string{"/content_type"}},
@@ -144,17 +148,22 @@ var badJobs = []struct {
 	},
 
 	{
-		"callbacks that cannot be called", `{"on_delivered": "ftp://a.example", "on_dead": {"url": "http://me:pw@a.example/", "method": "HEAD",
-			"headers": {"Host": "x", "X A": "1", "X-B": null, "Content-Type": "a/b", "X-Token": "[redacted]"}, "retries": -1, "timeout": "11m",
+		"callbacks that cannot be called",
+		`{"on_delivered": "ftp://a.example", "on_dead": {"url": "http://me:pw@a.example/", "method": "HEAD",
+			"headers": {"Host": "x", "X A": "1", "X-B": null, "Content-Type": "a/b", "X-Token": "[redacted]"}, ` +
+			`"retries": -1, "timeout": "11m",
 			"include": ["secrets"], "more": 1}}`, 422,
 		[]string{
 			"/on_delivered/url", "/on_dead/url", "/on_dead/method", "/on_dead/headers/Host", "/on_dead/headers/X A",
-			"/on_dead/headers/Content-Type", "/on_dead/headers/X-Token", "/on_dead/retries", "/on_dead/timeout", "/on_dead/include/0",
-			"/on_dead/more",
+			"/on_dead/headers/Content-Type", "/on_dead/headers/X-Token", "/on_dead/retries",
+			"/on_dead/timeout", "/on_dead/include/0", "/on_dead/more",
 		},
 	},
 	{"callbacks that are none", `{"on_delivered": 5, "on_dead": []}`, 422, []string{"/on_delivered", "/on_dead"}},
-	{"callbacks without a URL", `{"on_delivered": "", "on_dead": {"method": "POST"}}`, 422, []string{"/on_delivered/url", "/on_dead/url"}},
+	{
+		"callbacks without a URL", `{"on_delivered": "", "on_dead": {"method": "POST"}}`, 422,
+		[]string{"/on_delivered/url", "/on_dead/url"},
+	},
 	{"a callback's name twice", `{"on_dead": {"url": "http://a.example/", "url": "http://b.example/"}}`, 400, nil},
 
 	{"two kinds of body", `{"body": null, "body_text": "x"}`, 422, []string{"/body"}},
@@ -195,7 +204,8 @@ func TestRegister_RefusesInvalidFieldsAndStoresNothing(t *testing.T) {
 
 func TestBatch_RefusesInvalidJobsAlone(t *testing.T) {
 	for _, c := range badJobs {
-		if c.status == http.StatusBadRequest && !strings.Contains(c.name, "twice") || c.fields == nil && c.status == 413 {
+		if c.status == http.StatusBadRequest && !strings.Contains(c.name, "twice") ||
+			c.fields == nil && c.status == 413 {
 			continue // these leave nothing of the batch to read
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +247,8 @@ func TestFieldErrors_BeyondAHundredAreCounted(t *testing.T) {
 
 func TestContentType_MustBeJSON(t *testing.T) {
 	for _, kind := range []string{
-		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/x-ndjson", ";", "json",
+		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+		"application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
 			if kind == content.ContentTypeNDJSON && target == "POST /v1/batch" {
@@ -255,7 +266,8 @@ func TestContentType_MustBeJSON(t *testing.T) {
 	require.Contains(t, problemIn(t, w).Detail, "POST /v1/batch")
 	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", `{}`, "Content-Type", "text/plain")
 	require.Contains(t, problemIn(t, w).Detail, "Content-Type: application/json or application/x-ndjson")
-	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type", "application/json; charset=utf-8")
+	w = call(t, handlerOf(newFake()), http.MethodPost, "/v1/jobs", `{"id":"a"}`, "Content-Type",
+		"application/json; charset=utf-8")
 	require.Equal(t, http.StatusCreated, w.Code)
 }
 
@@ -312,7 +324,8 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	}
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
 	results, _ := decodeResponse(t, array)["results"].([]any)
-	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type", content.ContentTypeNDJSON)
+	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type",
+		content.ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
 	for i, j := range jobs {
@@ -328,8 +341,8 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 
 func TestReadJSON_AcceptsWhiteSpaceAround(t *testing.T) {
 	for target, body := range map[string]string{
-		"POST /v1/jobs": "\n\t {\"id\": \"a\"}\r\n ", "POST /v1/batch": " {\"jobs\": [ {} ]}\n", "PATCH /v1/jobs/b": " {\"retries\": 1}\n",
-		"PUT /v1/topics/a": "\n{\"retries\": 1}",
+		"POST /v1/jobs": "\n\t {\"id\": \"a\"}\r\n ", "POST /v1/batch": " {\"jobs\": [ {} ]}\n",
+		"PATCH /v1/jobs/b": " {\"retries\": 1}\n", "PUT /v1/topics/a": "\n{\"retries\": 1}",
 	} {
 		f := newFake()
 		f.jobs["b"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
@@ -359,7 +372,8 @@ func TestLimit_FitsTheLargestBodyHoweverItIsEscaped(t *testing.T) {
 		"body_base64": strings.Repeat(`\u002b\/`, 256<<10/3*2) + "AA==",
 	} {
 		f := newFake()
-		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "http://a.example/", "`+name+`": "`+value+`"}`)
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs",
+			`{"id": "a", "url": "http://a.example/", "`+name+`": "`+value+`"}`)
 		require.Equal(t, http.StatusCreated, w.Code, name)
 	}
 }
@@ -374,7 +388,8 @@ func TestLimit_FitsTheLargestJobHoweverItIsEscaped(t *testing.T) {
 		labels[i] = fmt.Sprintf(`"%s%02d": "%s"`, escaped(62), i, escaped(256))
 	}
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "`+target+`", "body_text": "`+escaped(256<<10)+`", "headers": `+headers+
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "a", "url": "`+target+`", "body_text": "`+
+		escaped(256<<10)+`", "headers": `+headers+
 		`, "labels": {`+strings.Join(labels, ", ")+`}, "on_delivered": `+callback+`, "on_dead": `+callback+`}`)
 	require.Equal(t, http.StatusCreated, w.Code, "%.500s", w.Body.String())
 	require.Len(t, f.news[0].OnDead.URL, job.MaxURL)
@@ -387,21 +402,27 @@ func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 		fields []string
 	}{
 		{
-			`{"rate": "5", "lane_rate": 5, "success": {"status": ["1xx"], "body_equals": 5, "x": 1}, "breaker": {"failures": -1, "open": 0, "x": 1}}`, 422,
+			`{"rate": "5", "lane_rate": 5, "success": {"status": ["1xx"], "body_equals": 5, "x": 1}, "breaker": ` +
+				`{"failures": -1, "open": 0, "x": 1}}`, 422,
 			[]string{
-				"/rate", "/lane_rate", "/success/status/0", "/success/body_equals", "/success/x", "/breaker/failures", "/breaker/open", "/breaker/x",
+				"/rate", "/lane_rate", "/success/status/0", "/success/body_equals", "/success/x", "/breaker/failures",
+				"/breaker/open", "/breaker/x",
 			},
 		},
 		{
-			`{"rate": "0/s", "lane_rate": "1/31d", "success": {"status": [], "body_contains": "` + strings.Repeat("a", 4097) + `"}, "breaker": "x"}`, 422,
+			`{"rate": "0/s", "lane_rate": "1/31d", "success": {"status": [], "body_contains": "` +
+				strings.Repeat("a", 4097) + `"}, "breaker": "x"}`, 422,
 			[]string{"/rate", "/lane_rate", "/success/status", "/success/body_contains", "/breaker"},
 		},
 		{
-			`{"on_delivered": "ftp://a", "on_dead": {"url": "http://a.example/", "method": "HEAD", "headers": {"Host": "x", "X-A": 5,
-				"content-type": "a/b", "X-Token": "[redacted]"}, "retries": 1001, "timeout": 0, "include": ["body", "cookies", 5], "x": 1}}`, 422,
+			`{"on_delivered": "ftp://a", "on_dead": {"url": "http://a.example/", "method": "HEAD", "headers": ` +
+				`{"Host": "x", "X-A": 5,
+				"content-type": "a/b", "X-Token": "[redacted]"}, "retries": 1001, "timeout": 0, "include": ["body", ` +
+				`"cookies", 5], "x": 1}}`, 422,
 			[]string{
-				"/on_delivered/url", "/on_dead/method", "/on_dead/headers/Host", "/on_dead/headers/X-A", "/on_dead/headers/content-type",
-				"/on_dead/headers/X-Token", "/on_dead/retries", "/on_dead/timeout", "/on_dead/include/1", "/on_dead/include/2", "/on_dead/x",
+				"/on_delivered/url", "/on_dead/method", "/on_dead/headers/Host", "/on_dead/headers/X-A",
+				"/on_dead/headers/content-type", "/on_dead/headers/X-Token", "/on_dead/retries", "/on_dead/timeout",
+				"/on_dead/include/1", "/on_dead/include/2", "/on_dead/x",
 			},
 		},
 		{
@@ -411,7 +432,10 @@ func TestPutTopic_RefusesInvalidFields(t *testing.T) {
 		{`{"on_backlog": {"url": "http://a.example/"}}`, 422, []string{"/on_backlog"}},
 		{
 			`{"on_backlog": {"older_than": "1ms", "more_than": 0, "retries": "x", "url": "", "x": 1}}`, 422,
-			[]string{"/on_backlog/older_than", "/on_backlog/more_than", "/on_backlog/retries", "/on_backlog/url", "/on_backlog/x"},
+			[]string{
+				"/on_backlog/older_than", "/on_backlog/more_than", "/on_backlog/retries",
+				"/on_backlog/url", "/on_backlog/x",
+			},
 		},
 		{`{"client_cert": "x", "secrets": []}`, 422, []string{"/client_cert", "/secrets"}},
 		{`{"client_cert": {}}`, 422, []string{"/client_cert/chain", "/client_cert/key"}},

@@ -73,7 +73,8 @@ func TestBatch_ReportsEveryOutcome(t *testing.T) {
 		return routed
 	}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/batch",
-		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "many"}, {"id": "a.b"}, 5, {"id": "new"}]}`)
+		`{"jobs": [{"id": "new"}, {"id": "old"}, {"id": "other"}, {"id": "down"}, {"id": "many"}, {"id": "a.b"}, 5, `+
+			`{"id": "new"}]}`)
 	all, _ := statuses(t, decodeResponse(t, w))
 	require.Equal(t, []int{201, 200, 409, 503, 429, 422, 422, 201}, all)
 	var waits []string
@@ -159,6 +160,8 @@ func TestBatch_RefusesInvalidRequests(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	require.Equal(t, []string{"/jobs"}, problemIn(t, w).fields())
 	f.requireUnchanged(t)
-	require.Equal(t, http.StatusOK, call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs)).Code)
-	require.JSONEq(t, `{"results": []}`, call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
+	require.Equal(t, http.StatusOK,
+		call(t, handlerOf(f), http.MethodPost, "/v1/batch", batchOf(request.MaxBatchJobs)).Code)
+	require.JSONEq(t, `{"results": []}`,
+		call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": []}`).Body.String())
 }

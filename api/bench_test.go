@@ -32,9 +32,11 @@ type fastService struct{ *fake }
 func (fastService) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
 	for i, n := range jobs {
-		results[i] = store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
-			State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), Version: 1,
-		}}}}
+		results[i] = store.RoutedResult{
+			InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Progress: job.Progress{
+				State: job.Scheduled, CreatedAt: epoch, DueAt: epoch.Add(n.Delay), Version: 1,
+			}}},
+		}
 	}
 	return results
 }
@@ -88,7 +90,10 @@ func perSecond(b *testing.B, h http.Handler) {
 func BenchmarkRegister(b *testing.B) {
 	b.Run("ringback", func(b *testing.B) { perSecond(b, handlerOf(fastService{newFake()})) })
 	b.Run("token", func(b *testing.B) {
-		h := New(Options{Service: fastService{newFake()}, Access: access.Options{Tokens: []redact.Text{"t"}, Loopback: true}})
+		h := New(Options{
+			Service: fastService{newFake()},
+			Access:  access.Options{Tokens: []redact.Text{"t"}, Loopback: true},
+		})
 		perSecond(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Host = "localhost:8080"
 			r.Header.Set("Authorization", "Bearer t")

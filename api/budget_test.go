@@ -168,7 +168,8 @@ func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code, "a completed call has a response")
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs/a/run", "").Code,
+		"a completed call has a response")
 	require.Equal(t, budget.Large(), budget.InUse())
 }
 
@@ -245,7 +246,8 @@ func TestReadBody_EndsAnUploadThatStalls(t *testing.T) {
 	h, budget := newBudgetedAPI(newFake())
 	serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		began := time.Now()
-		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "+
+		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nContent-Type: "+
+			"application/json\r\nContent-Length: "+
 			strconv.Itoa(1<<20)+"\r\n\r\n"+strings.Repeat(" ", 100<<10))
 		require.NoError(t, err)
 		synctest.Wait()
@@ -268,7 +270,8 @@ func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 	h, _ := newBudgetedAPI(contextService{f})
 	serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
 		body := `{"jobs": [{}` + strings.Repeat(" ", 100<<10) + `]}`
-		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"+
+		_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: "+
+			"application/json\r\n"+
 			"Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
 		require.NoError(t, err)
 		answer, err := io.ReadAll(conn)

@@ -48,10 +48,14 @@ func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
 		{"PATCH", `{}`, stored},
 		{"PUT", `{"client_cert": null}`, nil},
 		{"PATCH", `{"client_cert": null}`, nil},
-		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `, "key": ` + jsonString("Bag Attributes\n"+key) + `}}`, &policy.ClientCert{Chain: chain, Key: policy.Sealed(key)}},
-		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `, "key": "[redacted]"}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
-		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
-		{"PATCH", `{"client_cert": {"key": ` + jsonString(key) + `}}`, &policy.ClientCert{Chain: stored.Chain, Key: policy.Sealed(key)}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) + `, "key": ` + jsonString("Bag Attributes\n"+key) +
+			`}}`, &policy.ClientCert{Chain: chain, Key: policy.Sealed(key)}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) +
+			`, "key": "[redacted]"}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
+		{"PUT", `{"client_cert": {"chain": ` + jsonString(chain) +
+			`}}`, &policy.ClientCert{Chain: chain, Key: stored.Key}},
+		{"PATCH", `{"client_cert": {"key": ` + jsonString(key) +
+			`}}`, &policy.ClientCert{Chain: stored.Chain, Key: policy.Sealed(key)}},
 	} {
 		f := newFake()
 		f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{ClientCert: stored}}
@@ -59,7 +63,8 @@ func TestClientCert_IsSetKeptAndRemovedAndItsKeyNeverShown(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		got := f.topics["a"].Policy.ClientCert
 		require.Equal(t, c.want == nil, got == nil, c.body)
-		require.Equal(t, &policy.ClientCert{Chain: "stored chain", Key: "x1:sealed"}, stored, "what was stored is not written to")
+		require.Equal(t, &policy.ClientCert{Chain: "stored chain", Key: "x1:sealed"}, stored,
+			"what was stored is not written to")
 		require.NotContains(t, w.Body.String(), "x1:sealed")
 		require.NotContains(t, w.Body.String(), "PRIVATE KEY")
 		if c.want == nil {
@@ -91,13 +96,15 @@ func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 		{chain, encrypted, []string{"/client_cert/key"}},
 		{chain, chain, []string{"/client_cert/key"}},
 		{chain, "", []string{"/client_cert/key"}},
-		{strings.Repeat(chain, 400), key + strings.Repeat("\n", clientcert.MaxKeyBytes), []string{"/client_cert/chain", "/client_cert/key"}},
+		{strings.Repeat(chain, 400), key +
+			strings.Repeat("\n", clientcert.MaxKeyBytes), []string{"/client_cert/chain", "/client_cert/key"}},
 		{chain, "[redacted]", []string{"/client_cert/key"}},
 		{chain + csr, key, []string{"/client_cert/chain"}},
 		{chain + "-----BEGIN PRIVATE KEY-----\nhunter2 cut off", key, []string{"/client_cert/chain"}},
 	} {
 		f := newFake()
-		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"client_cert": {"chain": `+jsonString(c.chain)+`, "key": `+jsonString(c.key)+`}}`)
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a",
+			`{"client_cert": {"chain": `+jsonString(c.chain)+`, "key": `+jsonString(c.key)+`}}`)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 		require.ElementsMatch(t, c.fields, problemIn(t, w).fields(), w.Body.String())
 		require.NotContains(t, w.Body.String(), "hunter2")

@@ -16,7 +16,10 @@ import (
 )
 
 func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
-	conditions := map[string]string{"If-Match": `"99"`, "If-None-Match": "*", "If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT"}
+	conditions := map[string]string{
+		"If-Match": `"99"`, "If-None-Match": "*",
+		"If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT",
+	}
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
 			if method == http.MethodGet {
@@ -40,13 +43,20 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 	}
 }
 
-// storedSettings returns a service with the topic a, its lane b and the namespace a, all with the revision 7, a secret s, and without jobs.
+// storedSettings returns a service with the topic a, its lane b and the namespace a, all with the revision 7, a secret
+// s, and without jobs.
 func storedSettings() *fake {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 7, Policy: policy.Topic{Secrets: []policy.Secret{{ID: "s"}}}}
-	f.own["a/b"] = store.Lane{Revision: 7, Settings: policy.Lane{LaneConcurrency: 3, Secrets: []policy.Secret{{ID: "s"}}}}
+	f.own["a/b"] = store.Lane{
+		Revision: 7,
+		Settings: policy.Lane{LaneConcurrency: 3, Secrets: []policy.Secret{{ID: "s"}}},
+	}
 	f.namespaces["a"] = job.Namespace{Name: "a", Revision: 7}
-	f.scheduled["a"] = store.Schedule{Name: "a", Revision: 7, ScheduleSettings: store.ScheduleSettings{Spec: schedule.Spec{Cron: "@daily"}}}
+	f.scheduled["a"] = store.Schedule{
+		Name: "a", Revision: 7,
+		ScheduleSettings: store.ScheduleSettings{Spec: schedule.Spec{Cron: "@daily"}},
+	}
 	return f
 }
 
@@ -64,7 +74,8 @@ func settingsChanges() (changes []string) {
 	for _, r := range new(api).routes() {
 		for method := range r.methods {
 			if method != http.MethodGet && slices.Contains(r.conditions, "If-None-Match") {
-				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "s", "{schedule}", "a").Replace(r.path))
+				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}",
+					"b", "{id}", "s", "{schedule}", "a").Replace(r.path))
 			}
 		}
 	}
@@ -140,7 +151,8 @@ func TestSettings_AreNotSentAgainUnlessTheyChanged(t *testing.T) {
 	h := handlerOf(storedSettings())
 	for _, path := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
 		for tags, status := range map[string]int{
-			`"7"`: 304, `W/"7"`: 304, `"6", "7"`: 304, `"6" ,W/"7",`: 304, `*`: 304, `"6"`: 200, `"6", "77"`: 200, `"a,b", ""`: 200,
+			`"7"`: 304, `W/"7"`: 304, `"6", "7"`: 304, `"6" ,W/"7",`: 304, `*`: 304, `"6"`: 200,
+			`"6", "77"`: 200, `"a,b", ""`: 200,
 			`7`: 400, `"7`: 400, `"7" "8"`: 400, ``: 400, `,`: 400, `w/"7"`: 400, `W/7`: 400, `"7", *`: 400,
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {

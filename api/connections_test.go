@@ -132,10 +132,12 @@ func TestBoundConnections_AnswersBeyondTheBound(t *testing.T) {
 
 // unknownSenders are the beginnings of requests without a token, whose rest never comes and whose answer is not read.
 func unknownSenders() map[string]string {
-	const body = "Host: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\ntoken="
+	const body = "Host: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " +
+		"60000\r\n\r\ntoken="
 	all := make(map[string]string)
 	for _, line := range []string{
-		"POST /console/sign-in", "POST /console/jobs", "POST /v1/jobs", "GET /openapi.json", "GET /metrics", "GET /console/" + assets.Path("htmx.min.js"),
+		"POST /console/sign-in", "POST /console/jobs", "POST /v1/jobs", "GET /openapi.json", "GET /metrics",
+		"GET /console/" + assets.Path("htmx.min.js"),
 	} {
 		all[line+" with a body"] = line + " HTTP/1.1\r\n" + body
 		all[line] = line + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -151,9 +153,14 @@ func TestBoundConnections_UnknownSendersHoldNothingThatOthersNeed(t *testing.T) 
 				const bound = 16
 				server := Server(New(Options{
 					Service: newFake(), Logger: quiet, Access: access.Options{Tokens: tokens},
-					Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 64<<10)) }),
+					Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						_, _ = io.WriteString(w, strings.Repeat("x", 64<<10))
+					}),
 					Console: func(routes http.Handler, _ func(func()) func() bool) http.Handler {
-						return console.New(console.Options{API: routes, RootTokens: tokens, KeyRounds: 1, Logger: quiet})
+						return console.New(console.Options{
+							API: routes, RootTokens: tokens,
+							KeyRounds: 1, Logger: quiet,
+						})
 					},
 				}), quiet)
 				limits.BoundConnections(server, bound, quiet)
@@ -173,9 +180,11 @@ func TestBoundConnections_UnknownSendersHoldNothingThatOthersNeed(t *testing.T) 
 					return ours
 				}
 				status := func(path string) int {
-					request := "GET " + path + " HTTP/1.1\r\nAuthorization: Bearer root\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+					request := "GET " + path +
+						" HTTP/1.1\r\nAuthorization: Bearer root\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 					if form, ok := strings.CutPrefix(path, "POST "); ok {
-						request = "POST " + form + " HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n" +
+						request = "POST " + form +
+							" HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n" +
 							"Host: localhost\r\nConnection: close\r\n\r\ntoken=root"
 					}
 					conn := dial(request)
@@ -191,7 +200,8 @@ func TestBoundConnections_UnknownSendersHoldNothingThatOthersNeed(t *testing.T) 
 					synctest.Wait()
 				}
 				for _, path := range []string{
-					"/v1/whoami", "/healthz", "/readyz", "/console/sign-in", "/console/" + assets.Path("htmx.min.js"), "/openapi.json",
+					"/v1/whoami", "/healthz", "/readyz", "/console/sign-in",
+					"/console/" + assets.Path("htmx.min.js"), "/openapi.json",
 				} {
 					require.Equal(t, http.StatusOK, status(path), path)
 				}

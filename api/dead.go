@@ -32,7 +32,8 @@ func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
-	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time
+	// the service reads as many at a time
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
 		found, err := a.service.Groups(r.Context(), filter, by)
 		if err == nil {
 			o.Groups(found)

@@ -25,19 +25,25 @@ func TestDead_IsAShortFormOfWork(t *testing.T) {
 		`{"topic": "t"}`: {filter: store.Filter{Topic: "t"}, where: `{"topic": "t"}`},
 		`{"all": true}`:  {where: `{"all": true}`},
 		`{"all": true, "topic": null, "ids": null, "dry_run": false}`: {where: `{"all": true}`},
-		`{"ids": ["a", "rb:a:0", "a"]}`:                               {ids: []string{"a", "rb:a:0"}, where: `{"ids_count": 2}`},
-		`{"topic": "t", "lane": "l", "label": "a:b:c", "reason": "exhausted", "status": 503, "ended_after": "2030-01-31T08:00:00Z",
+		`{"ids": ["a", "rb:a:0", ` +
+			`"a"]}`: {ids: []string{"a", "rb:a:0"}, where: `{"ids_count": 2}`},
+		`{"topic": "t", "lane": "l", "label": "a:b:c", "reason": "exhausted", "status": 503, "ended_after": ` +
+			`"2030-01-31T08:00:00Z",
 			"ended_before": "2030-01-31T09:00:00Z", "all": false}`: {filter: store.Filter{
-			Topic: "t", Lane: "l", Labels: []store.Label{{Key: "a", Value: "b:c"}}, Reason: policy.ReasonExhausted, Status: 503,
-			Ended: store.TimeRange{After: after, Before: after.Add(time.Hour)},
+			Topic: "t", Lane: "l", Labels: []store.Label{{Key: "a", Value: "b:c"}}, Reason: policy.ReasonExhausted,
+			Status: 503, Ended: store.TimeRange{After: after, Before: after.Add(time.Hour)},
 		}},
-		`{"label": ["a:b", "c:d"], "id_prefix": "o", "created_after": "2030-01-31T08:00:00Z", "due_before": "2030-01-31T08:00:00Z", "lane": "l"}`: {filter: store.Filter{
+		`{"label": ["a:b", "c:d"], "id_prefix": "o", "created_after": "2030-01-31T08:00:00Z", "due_before": ` +
+			`"2030-01-31T08:00:00Z", "lane": "l"}`: {filter: store.Filter{
 			Labels: []store.Label{{Key: "a", Value: "b"}, {Key: "c", Value: "d"}}, IDPrefix: "o", Lane: "l",
 			Created: store.TimeRange{After: after}, Due: store.TimeRange{Before: after},
 		}},
 	} {
-		want.filter.Namespace, want.filter.Kind, want.filter.States = "default", job.KindRegistered, []job.State{job.Dead}
-		for path, action := range map[string]store.WorkAction{"/v1/dead/revive": store.WorkRevive, "/v1/dead/purge": store.WorkPurge} {
+		want.filter.Namespace, want.filter.Kind, want.filter.States = "default", job.KindRegistered,
+			[]job.State{job.Dead}
+		for path, action := range map[string]store.WorkAction{
+			"/v1/dead/revive": store.WorkRevive, "/v1/dead/purge": store.WorkPurge,
+		} {
 			f := newFake()
 			w := call(t, handlerOf(f), http.MethodPost, path, body)
 			require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
@@ -54,7 +60,8 @@ func TestDead_IsAShortFormOfWork(t *testing.T) {
 
 func TestReviveDead_TakesAPaceAndChanges(t *testing.T) {
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s", "lane_rate": "5/90s", "url": "https://b.example/",
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/dead/revive", `{"topic": "t", "rate": "50/s", "lane_rate": `+
+		`"5/90s", "url": "https://b.example/",
 		"headers": {"authorization": "Bearer hunter2"}, "delay": 1.5, "expires_in": "1h"}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
 	require.Equal(t, policy.Rate{Starts: 50, Per: time.Second}, f.order.Rate)
@@ -63,11 +70,13 @@ func TestReviveDead_TakesAPaceAndChanges(t *testing.T) {
 	require.Equal(t, map[string][]string{"Authorization": {"Bearer hunter2"}}, f.order.Header)
 	require.Equal(t, 1500*time.Millisecond, f.order.Delay)
 	require.Equal(t, time.Hour, f.order.ExpiresIn)
-	require.JSONEq(t, `{"url": "https://b.example/", "headers": {"authorization": "[redacted]"}, "delay": 1.5, "expires_in": "1h"}`, string(f.order.Change))
+	require.JSONEq(t, `{"url": "https://b.example/", "headers": {"authorization": "[redacted]"}, "delay": 1.5, `+
+		`"expires_in": "1h"}`, string(f.order.Change))
 	require.NotContains(t, w.Body.String(), "hunter2")
 	h := handlerOf(f)
 	for _, body := range []string{
-		`{"topic": "t", "delay": "1s"}`, `{"topic": "t", "rate": "", "delay": "1s"}`, `{"topic": "t", "rate": "5/s", "delay": "3654d"}`,
+		`{"topic": "t", "delay": "1s"}`, `{"topic": "t", "rate": "", "delay": "1s"}`,
+		`{"topic": "t", "rate": "5/s", "delay": "3654d"}`,
 		`{"topic": "t", "rate": "5/s", "delay": "-1s"}`, `{"topic": "t", "rate": "5/s", "delay": "soon"}`,
 	} {
 		w := call(t, h, http.MethodPost, "/v1/dead/revive", body)
@@ -103,7 +112,8 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 		`{"kind": "x"}`:                    {"/kind"},
 		`{"topic": "a b", "lane": "b/c"}`:  {"/topic", "/lane"},
 		`{"reason": "tired", "status": 0}`: {"/reason", "/status"},
-		`{"status": "503", "ended_after": 5, "ended_before": "now", "label": "x", "dry_run": 1, "x": 1}`: {"/status", "/ended_after", "/ended_before", "/label", "/dry_run", "/x"},
+		`{"status": "503", "ended_after": 5, "ended_before": "now", "label": "x", "dry_run": 1, ` +
+			`"x": 1}`: {"/status", "/ended_after", "/ended_before", "/label", "/dry_run", "/x"},
 		`[]`: {""},
 	} {
 		for _, path := range []string{"/v1/dead/revive", "/v1/dead/purge"} {
@@ -128,7 +138,8 @@ func TestSelection_RefusesEmptyAndContradictoryOnes(t *testing.T) {
 		f.requireUnchanged(t)
 	}
 	f := newFake()
-	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"all": true, "rate": "5/s", "url": "https://a.example/"}`)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge",
+		`{"all": true, "rate": "5/s", "url": "https://a.example/"}`)
 	require.ElementsMatch(t, []string{"/rate", "/url"}, problemIn(t, w).fields(), "a purge has no pace")
 	w = call(t, handlerOf(f), http.MethodPost, "/v1/dead/purge", `{"topic": "a", "topic": "b"}`)
 	require.Equal(t, http.StatusBadRequest, w.Code)

@@ -5,6 +5,6 @@
 // A request that cannot be served now is answered with 503 and Retry-After. 500 means a bug, and its cause is logged. A
 // signing secret is shown once, in the answer to the request that adds it. Other secrets are shown as [redacted].
 //
-// The handler is safe for concurrent use. Memory per request is bounded. Only streams start goroutines, at most two each,
-// which end with them.
+// The handler is safe for concurrent use. Memory per request is bounded. Only streams start goroutines, at most two
+// each, which end with them.
 package api

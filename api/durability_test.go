@@ -38,7 +38,10 @@ func TestDurability_IsInAnswersToChanges(t *testing.T) {
 			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Durability: reached}
 			f.own["a/b"] = store.Lane{Durability: reached}
 			f.register = func(n job.New) store.RoutedResult {
-				return store.RoutedResult{InsertResult: store.InsertResult{Outcome: store.Created, Job: job.Job{Spec: n.Spec, Durability: reached}}}
+				return store.RoutedResult{InsertResult: store.InsertResult{
+					Outcome: store.Created,
+					Job:     job.Job{Spec: n.Spec, Durability: reached},
+				}}
 			}
 			method, path, _ := strings.Cut(c.target, " ")
 			got := decodeResponse(t, call(t, handlerOf(f), method, path, c.body))
@@ -47,7 +50,8 @@ func TestDurability_IsInAnswersToChanges(t *testing.T) {
 				require.Nil(t, got["durability"], c.target)
 				continue
 			}
-			require.Equal(t, map[string]any{"replicas": float64(reached.Replicas), "synced": reached.Synced}, got["durability"], c.target)
+			require.Equal(t, map[string]any{"replicas": float64(reached.Replicas), "synced": reached.Synced},
+				got["durability"], c.target)
 		}
 	}
 }
@@ -60,7 +64,8 @@ func TestDurability_IsNotInAnswersToReads(t *testing.T) {
 	f.topics["a"] = store.Topic{Name: "a", Durability: reached}
 	f.own["a/b"] = store.Lane{Settings: policy.Lane{Paused: true}, Durability: reached}
 	for _, path := range []string{
-		"/v1/jobs/a", "/v1/jobs?topic=a&state=dead", "/v1/dead", "/v1/topics/a", "/v1/topics", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes",
+		"/v1/jobs/a", "/v1/jobs?topic=a&state=dead", "/v1/dead", "/v1/topics/a", "/v1/topics",
+		"/v1/topics/a/lanes/b", "/v1/topics/a/lanes",
 	} {
 		w := call(t, handlerOf(f), http.MethodGet, path, "")
 		require.Equal(t, http.StatusOK, w.Code)

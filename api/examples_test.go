@@ -36,7 +36,8 @@ func TestOpenAPI_RequestExamplesAreAccepted(t *testing.T) {
 			for name, example := range examplesOf(content) {
 				body, err := json.Marshal(example)
 				require.NoError(t, err)
-				target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}", "plain", "{schedule}", "daily").Replace(path)
+				target := strings.NewReplacer("{namespace}", "shop", "{topic}", "order.close", "{lane}", "a", "{id}",
+					"plain", "{schedule}", "daily").Replace(path)
 				w := call(t, handlerOf(fullService()), strings.ToUpper(method), target, string(body))
 				require.Less(t, w.Code, 300, "%s %s %s: %s", method, path, name, w.Body)
 				schema := content.at("schema")
@@ -104,13 +105,17 @@ func TestOpenAPI_NamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 		require.EqualValues(t, request.MaxSelectedIDs, schemas.at(schema, "properties", "ids", "maxItems").here)
 	}
 	require.EqualValues(t, policy.MaxSecrets, schemas.at("SecretPage", "properties", "items", "maxItems").here)
-	require.EqualValues(t, policy.MaxSuccessBody, schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
-	require.EqualValues(t, clientcert.MaxChainBytes, schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
-	require.EqualValues(t, clientcert.MaxKeyBytes, schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
+	require.EqualValues(t, policy.MaxSuccessBody,
+		schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
+	require.EqualValues(t, clientcert.MaxChainBytes,
+		schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
+	require.EqualValues(t, clientcert.MaxKeyBytes,
+		schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
 	pattern, _ := schemas.at("JobID", "pattern").here.(string)
 	form := regexp.MustCompile(pattern)
 	for _, id := range []string{
-		"a", strings.Repeat("a", 64), strings.Repeat("a", 65), "rb:" + strings.Repeat("a", 93), "rb:" + strings.Repeat("a", 94), "a.b", "", "rb:",
+		"a", strings.Repeat("a", 64), strings.Repeat("a", 65), "rb:" + strings.Repeat("a", 93),
+		"rb:" + strings.Repeat("a", 94), "a.b", "", "rb:",
 	} {
 		require.Equal(t, job.IsID(id), form.MatchString(id), id)
 	}

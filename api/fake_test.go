@@ -67,12 +67,13 @@ type fake struct {
 	// register, unless nil, returns the result of a registration.
 	register func(job.New) store.RoutedResult
 
-	// waits are the limits of the calls of WaitForEnd. waitForEnd, unless nil, is what they do before they return the job.
+	// waits are the limits of the calls of WaitForEnd. waitForEnd, unless nil, is what they do before they return the
+	// job.
 	waits      []time.Duration
 	waitForEnd func(ctx context.Context) error
 
-	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what was released.
-	// waitForLeases, unless nil, is what leases do before they return.
+	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what
+	// was released. waitForLeases, unless nil, is what leases do before they return.
 	leased        []store.LeasedJob
 	waitForLeases func()
 	leaseRequests []store.LeaseRequest
@@ -91,7 +92,10 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func newFake() *fake {
 	return &fake{
-		work: store.Work{ID: "dead", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000), WorkOrder: store.WorkOrder{Action: store.WorkPurge}},
+		work: store.Work{
+			ID: "dead", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000),
+			WorkOrder: store.WorkOrder{Action: store.WorkPurge},
+		},
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
 		text: make(map[string]string), live: livetail.New(new(localtail.Tail), quiet), fakeTokens: newFakeTokens(),
 		fakeSchedules: fakeSchedules{scheduled: make(map[string]store.Schedule)},
@@ -343,7 +347,8 @@ func (f *fake) HeldLanes(_ context.Context, filter store.HeldFilter) (store.Held
 	found := store.HeldLanes{LookedAt: 12, Exact: true}
 	for _, l := range f.held {
 		q := l.Queue
-		if filter.Namespace == q.Namespace && filter.Shown(q.Topic) && (filter.Topic == "" || filter.Topic == q.Topic) && (filter.Lane == "" || filter.Lane == q.Lane) {
+		if filter.Namespace == q.Namespace && filter.Shown(q.Topic) &&
+			(filter.Topic == "" || filter.Topic == q.Topic) && (filter.Lane == "" || filter.Lane == q.Lane) {
 			found.Total++
 			if len(found.Lanes) < filter.Limit {
 				found.Lanes = append(found.Lanes, l)
@@ -381,7 +386,10 @@ func (f *fake) requireUnchanged(t *testing.T) {
 
 // handlerOf returns the API of a service, without a token.
 func handlerOf(s Service) http.Handler {
-	return New(Options{Service: s, Version: "v1.2.3", Commit: "0123abc", GoVersion: "go1.26.0", Process: "host-1/5tR1nGs0aB", Logger: slog.New(slog.DiscardHandler)})
+	return New(Options{
+		Service: s, Version: "v1.2.3", Commit: "0123abc", GoVersion: "go1.26.0",
+		Process: "host-1/5tR1nGs0aB", Logger: slog.New(slog.DiscardHandler),
+	})
 }
 
 // call makes a request with a JSON body, unless it is empty. More are further headers, name and value in turn.

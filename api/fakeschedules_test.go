@@ -68,7 +68,9 @@ func (f *fake) ListSchedules(_ context.Context, _, after string, limit int) ([]s
 	return all[:min(len(all), limit)], f.err
 }
 
-func (f *fake) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
+func (f *fake) DeleteSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error,
+) error {
 	s, err := f.Schedule(ctx, namespace, name)
 	if err == nil {
 		err = check(&s)
@@ -82,7 +84,9 @@ func (f *fake) DeleteSchedule(ctx context.Context, namespace, name string, ifRev
 	return err
 }
 
-func (f *fake) RunSchedule(ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error) (store.RoutedResult, error) {
+func (f *fake) RunSchedule(
+	ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
+) (store.RoutedResult, error) {
 	s, err := f.Schedule(ctx, namespace, name)
 	if err == nil {
 		err = check(&s)

@@ -13,7 +13,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-func (f *fake) ChangeTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
+func (f *fake) ChangeTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
 	if f.err != nil || f.busy {
 		return store.Topic{}, cmp.Or(f.err, store.ErrContended)
 	}
@@ -60,7 +62,9 @@ func (f *fake) DeleteTopic(ctx context.Context, d store.TopicDeletion) (store.To
 }
 
 // ReplaceTopic is ChangeTopic but for settings that are not readable.
-func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error) {
+func (f *fake) ReplaceTopic(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
@@ -68,7 +72,9 @@ func (f *fake) ReplaceTopic(ctx context.Context, namespace, name string, ifRevis
 }
 
 // ReplaceLane is ChangeLane but for settings that are not readable.
-func (f *fake) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+func (f *fake) ReplaceLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
@@ -94,7 +100,9 @@ func (f *fake) ListLanes(_ context.Context, _, topic, after string, limit int) (
 	return all, f.err
 }
 
-func (f *fake) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+func (f *fake) ChangeLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	if f.busy {
 		return store.Lane{}, store.ErrContended
 	}
@@ -124,7 +132,9 @@ func (f *fake) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, ch
 }
 
 // AddSecret stores a secret and returns only its public part, as a service does.
-func (f *fake) AddSecret(ctx context.Context, o job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
+func (f *fake) AddSecret(
+	ctx context.Context, o job.Queue, secret sign.Secret, ifRevision int64,
+) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
 	return added, f.changeSecrets(ctx, o, ifRevision, func(all []policy.Secret) ([]policy.Secret, error) {
@@ -186,7 +196,9 @@ func (f *fake) Groups(_ context.Context, filter store.Filter, by store.GroupBy) 
 	return f.groups, f.err
 }
 
-func (f *fake) GroupIDs(_ context.Context, _ string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+func (f *fake) GroupIDs(
+	_ context.Context, _ string, ids []string, states []job.State, by store.GroupBy,
+) (store.Groups, error) {
 	f.counted, f.filter.States, f.by = ids, states, by
 	return f.groups, f.err
 }
@@ -209,7 +221,9 @@ func (f *fake) StopWork(ctx context.Context, namespace, id, _ string) (store.Wor
 	return f.Work(ctx, namespace, id)
 }
 
-func (f *fake) ListWork(_ context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
+func (f *fake) ListWork(
+	_ context.Context, filter store.Filter, shown func(*store.Work) bool,
+) ([]store.Work, store.Page, error) {
 	f.filter = filter
 	if !shown(&f.work) {
 		return nil, f.page, f.err

@@ -30,7 +30,8 @@ func newFakeTokens() fakeTokens {
 	return fakeTokens{
 		callers: make(map[string]*access.Principal), tokens: make(map[string]access.Token),
 		namespaces: map[string]job.Namespace{"default": {Name: "default", Store: "main"}, "shop": {
-			Name: "shop", Revision: 3, Store: "main", Quota: job.Quota{Pending: 1000, Rate: policy.Rate{Starts: 500, Per: time.Second}},
+			Name: "shop", Revision: 3, Store: "main",
+			Quota: job.Quota{Pending: 1000, Rate: policy.Rate{Starts: 500, Per: time.Second}},
 		}},
 	}
 }
@@ -114,7 +115,9 @@ func (f *fakeTokens) PutNamespace(_ context.Context, n job.Namespace, ifRevision
 	return n, f.failed
 }
 
-func (f *fakeTokens) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error) {
+func (f *fakeTokens) DeleteNamespace(
+	ctx context.Context, deletion store.NamespaceDeletion,
+) (store.TopicDeleted, error) {
 	n, err := f.Namespace(ctx, deletion.Name)
 	if err == nil {
 		err = store.CheckCondition(deletion.IfRevision, n.Revision)

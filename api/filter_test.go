@@ -26,7 +26,8 @@ var filters = map[string]store.Filter{
 	"":        {Kind: every},
 	"topic=a": {Topic: "a", Kind: every},
 	"topic=a&lane=b:80&label=k:v:w&label=tier:gold&limit=7&status=503": {
-		Topic: "a", Lane: "b:80", Kind: every, Labels: []store.Label{{Key: "k", Value: "v:w"}, {Key: "tier", Value: "gold"}}, Limit: 7, Status: 503,
+		Topic: "a", Lane: "b:80", Kind: every,
+		Labels: []store.Label{{Key: "k", Value: "v:w"}, {Key: "tier", Value: "gold"}}, Limit: 7, Status: 503,
 	},
 	"lane=b":                         {Lane: "b", Kind: every},
 	"state=dead":                     {Kind: every, States: []job.State{job.Dead}},
@@ -89,7 +90,8 @@ func TestDead_ReadsFilters(t *testing.T) {
 			"/v1/dead/groups?by=topic%2Creason&": {Topic: true, Reason: true},
 			"/v1/dead/groups?by=lane&within=5s&": {Lane: true, Within: 5 * time.Second},
 		} {
-			if strings.Contains(path, "groups") && (strings.Contains(query, "limit") || strings.Contains(query, "order") || strings.Contains(query, "within")) {
+			if strings.Contains(path, "groups") && (strings.Contains(query, "limit") ||
+				strings.Contains(query, "order") || strings.Contains(query, "within")) {
 				continue
 			}
 			f := newFake()
@@ -169,10 +171,14 @@ func TestList_ContinuesAtItsCursor(t *testing.T) {
 	h := handlerOf(f)
 	f.page = store.Page{
 		Jobs: []job.Job{{
-			Spec:    job.Spec{ID: "a", Header: map[string][]string{"Authorization": {"Bearer x"}}, Body: []byte("1"), BodyKind: job.BodyJSON},
+			Spec: job.Spec{
+				ID: "a", Header: map[string][]string{"Authorization": {"Bearer x"}},
+				Body: []byte("1"), BodyKind: job.BodyJSON,
+			},
 			History: []job.Attempt{{N: 1}},
 		}},
-		More: true, Scanned: 4711, Reached: store.Position{Ended: true, At: 1_900_000_000_000, Shard: 3, Tie: "default/order-1"},
+		More: true, Scanned: 4711,
+		Reached: store.Position{Ended: true, At: 1_900_000_000_000, Shard: 3, Tie: "default/order-1"},
 	}
 	const query = "/v1/jobs?topic=t&state=dead,ready&label=a:b&limit=5"
 	got := decodeResponse(t, call(t, h, http.MethodGet, query, ""))
@@ -202,7 +208,8 @@ func TestList_ContinuesAtItsCursor(t *testing.T) {
 	w := call(t, h, http.MethodGet, strings.Replace(query, "limit=5", "limit=7", 1)+"&cursor="+cursor, "")
 	require.Equal(t, http.StatusOK, w.Code, "limit may change")
 	for _, other := range []string{
-		"/v1/jobs?", query + "&order=oldest", query + "&status=200", "/v1/dead?topic=t&label=a:b", "/v1/jobs?topic=u&state=dead,ready&label=a:b",
+		"/v1/jobs?", query + "&order=oldest", query + "&status=200", "/v1/dead?topic=t&label=a:b",
+		"/v1/jobs?topic=u&state=dead,ready&label=a:b",
 	} {
 		w := call(t, h, http.MethodGet, other+"&cursor="+cursor, "")
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, other)
@@ -224,21 +231,26 @@ func TestDeadGroups_AreNullWhereTheyAreNotGrouped(t *testing.T) {
 		{GroupKey: store.GroupKey{Lane: "m"}, Count: 2, ID: "b", EndedAt: morning},
 	}}
 	require.JSONEq(t, `{"items": [
-		{"topic": null, "lane": "l", "reason": null, "status": 503, "count": 7, "sample": {"id": "a", "ended_at": "2030-01-31T08:00:00.000Z"}},
-		{"topic": null, "lane": "m", "reason": null, "status": null, "count": 2, "sample": {"id": "b", "ended_at": "2030-01-31T08:00:00.000Z"}}
-	], "exact": false, "scanned": 9}`, call(t, handlerOf(f), http.MethodGet, "/v1/dead/groups?by=lane,status", "").Body.String())
+		{"topic": null, "lane": "l", "reason": null, "status": 503, "count": 7, "sample": {"id": "a", "ended_at": `+
+		`"2030-01-31T08:00:00.000Z"}},
+		{"topic": null, "lane": "m", "reason": null, "status": null, "count": 2, "sample": {"id": "b", "ended_at": `+
+		`"2030-01-31T08:00:00.000Z"}}
+	], "exact": false, "scanned": 9}`,
+		call(t, handlerOf(f), http.MethodGet, "/v1/dead/groups?by=lane,status", "").Body.String())
 }
 
 func TestTimes_ThatJSONCannotShowAreRefusedOrReadInUTC(t *testing.T) {
 	for text, status := range map[string]int{
-		"2030-01-31T08:00:00+24:00": 0, "2030-01-31T08:00:00+23:60": 0, "2030-01-31T08:00:00-24:00": 0, "9999-12-31T23:00:00+01:00": 0,
-		"0000-12-31T23:00:00Z": 422, "9999-12-31T23:00:00-02:00": 422, "0001-01-01T00:00:00+01:00": 422,
+		"2030-01-31T08:00:00+24:00": 0, "2030-01-31T08:00:00+23:60": 0, "2030-01-31T08:00:00-24:00": 0,
+		"9999-12-31T23:00:00+01:00": 0,
+		"0000-12-31T23:00:00Z":      422, "9999-12-31T23:00:00-02:00": 422, "0001-01-01T00:00:00+01:00": 422,
 	} {
 		for _, c := range []struct {
 			method, path, body string
 			status             int
 		}{
-			{http.MethodPost, "/v1/work", `{"action": "revive", "where": {"ended_after": "` + text + `"}}`, http.StatusAccepted},
+			{http.MethodPost, "/v1/work", `{"action": "revive", "where": {"ended_after": "` + text +
+				`"}}`, http.StatusAccepted},
 			{http.MethodPost, "/v1/dead/revive", `{"topic": "a", "ended_before": "` + text + `"}`, http.StatusAccepted},
 			{http.MethodGet, "/v1/jobs?limit=1&created_after=" + url.QueryEscape(text), "", http.StatusOK},
 		} {

@@ -25,8 +25,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// FuzzRegister sends an arbitrary registration: it is accepted, or refused with a 4xx and nothing stored, and an accepted job
-// has the body that encoding/json reads.
+// FuzzRegister sends an arbitrary registration: it is accepted, or refused with a 4xx and nothing stored, and an
+// accepted job has the body that encoding/json reads.
 func FuzzRegister(f *testing.F) {
 	f.Add(order)
 	f.Add(`{"url": "http://a.example/", "expires_at": "2030-01-31T08:00:00+24:00"}`)
@@ -84,18 +84,25 @@ func FuzzBatch(f *testing.F) {
 // FuzzPolicy puts and patches arbitrary JSON.
 func FuzzPolicy(f *testing.F) {
 	f.Add(`{"ladder": ["15s"], "headers": {"X-A": null}, "keep_dead": {"max_bytes": "1GiB"}}`)
-	f.Add(`{"rate": "100/s", "lane_rate": "", "success": {"status": ["2xx"], "body_equals": "ok"}, "breaker": {"failures": 0, "open": "1s"}}`)
-	f.Add(`{"on_delivered": "http://a.example/", "on_dead": {"url": "http://a.example/", "headers": {"x-token": null, "x-a": "1"}, "include": ["body"]}}`)
-	f.Add(`{"on_backlog": {"url": "http://a.example/", "older_than": "5m", "more_than": 5}, "client_cert": {"chain": "x", "key": "[redacted]"}}`)
+	f.Add(`{"rate": "100/s", "lane_rate": "", "success": {"status": ["2xx"], "body_equals": "ok"}, "breaker": ` +
+		`{"failures": 0, "open": "1s"}}`)
+	f.Add(`{"on_delivered": "http://a.example/", "on_dead": {"url": "http://a.example/", "headers": {"x-token": ` +
+		`null, "x-a": "1"}, "include": ["body"]}}`)
+	f.Add(`{"on_backlog": {"url": "http://a.example/", "older_than": "5m", "more_than": 5}, "client_cert": {"chain": ` +
+		`"x", "key": "[redacted]"}}`)
 	chain, _ := newCertificate(f)
-	f.Add(`{"on_dead": {"headers": {"authorization": "[redacted]"}}, "on_backlog": {"headers": null}, "client_cert": {"key": null}}`)
+	f.Add(`{"on_dead": {"headers": {"authorization": "[redacted]"}}, "on_backlog": {"headers": null}, "client_cert": ` +
+		`{"key": null}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
 			service := newFake()
 			cert := &policy.ClientCert{Chain: chain, Key: "hunter2"}
 			to := &policy.Callback{URL: "http://a.example/", Headers: map[string][]string{"Authorization": {"hunter2"}}}
 			backlog := &policy.Backlog{Callback: *to, MoreThan: 1}
-			service.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{OnDead: to, OnBacklog: backlog, ClientCert: cert}}
+			service.topics["a"] = store.Topic{
+				Name: "a", Revision: 1,
+				Policy: policy.Topic{OnDead: to, OnBacklog: backlog, ClientCert: cert},
+			}
 			w := call(t, handlerOf(service), method, "/v1/topics/a", body, "Content-Type", "application/json")
 			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 			require.Equal(t, "hunter2", string(cert.Key), "what was stored is not written to")
@@ -111,7 +118,8 @@ func FuzzPolicy(f *testing.F) {
 			require.Empty(t, job.ValidateTopic(stored))
 			again := call(t, handlerOf(service), http.MethodPut, "/v1/topics/a", w.Body.String())
 			require.Equal(t, http.StatusOK, again.Code, "a response can be put back: %s", again.Body)
-			require.JSONEq(t, withoutRevision(t, w.Body.Bytes()), withoutRevision(t, again.Body.Bytes()), "and changes nothing")
+			require.JSONEq(t, withoutRevision(t, w.Body.Bytes()),
+				withoutRevision(t, again.Body.Bytes()), "and changes nothing")
 		}
 	})
 }
@@ -129,13 +137,15 @@ func withoutRevision(t testing.TB, answer []byte) string {
 
 // FuzzLane puts and patches arbitrary JSON.
 func FuzzLane(f *testing.F) {
-	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, "lane_rate": "5/90s", "ordered": true, "paused": true, "lane": "c"}`)
+	f.Add(`{"url": "http://a.example/", "headers": {"x-a": "1", "X-Token": "[redacted]"}, "lane_concurrency": 5, ` +
+		`"lane_rate": "5/90s", "ordered": true, "paused": true, "lane": "c"}`)
 	f.Add(`{"headers": null, "lane_rate": null, "lane_concurrency": null}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
 			service := newFake()
 			service.own["a/b"] = store.Lane{Revision: 1, Settings: policy.Lane{
-				Headers: map[string][]string{"X-Token": {"hunter2"}}, Secrets: []policy.Secret{{ID: "s", Value: "hunter2"}},
+				Headers: map[string][]string{"X-Token": {"hunter2"}},
+				Secrets: []policy.Secret{{ID: "s", Value: "hunter2"}},
 			}}
 			w := call(t, handlerOf(service), method, "/v1/topics/a/lanes/b", body, "Content-Type", "application/json")
 			require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
@@ -160,7 +170,8 @@ func FuzzSecret(f *testing.F) {
 	f.Add(`{}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		service := newFake()
-		w := call(t, handlerOf(service), http.MethodPost, "/v1/topics/a/secrets", body, "Content-Type", "application/json")
+		w := call(t, handlerOf(service), http.MethodPost, "/v1/topics/a/secrets", body,
+			"Content-Type", "application/json")
 		require.True(t, json.Valid(w.Body.Bytes()), w.Body.String())
 		if w.Code != http.StatusCreated {
 			require.Contains(t, []int{400, 413, 415, 422}, w.Code, w.Body.String())
@@ -175,7 +186,8 @@ func FuzzSecret(f *testing.F) {
 
 // FuzzDeadLetters selects by arbitrary JSON: an accepted selection is explicit, never all dead letters by accident.
 func FuzzDeadLetters(f *testing.F) {
-	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "ended_after": "2030-01-31T08:00:00Z", "label": ["a:b", "c:d"], "rate": "5/s"}`)
+	f.Add(`{"topic": "a", "lane": "b", "reason": "expired", "status": 503, "ended_after": "2030-01-31T08:00:00Z", ` +
+		`"label": ["a:b", "c:d"], "rate": "5/s"}`)
 	f.Add(`{"ids": ["a", "rb:a:0"], "url": "http://a.example/", "dry_run": true}`)
 	f.Add(`{"all": true, "label": "a:b"}`)
 	f.Fuzz(func(t *testing.T, body string) {
@@ -203,7 +215,8 @@ func FuzzDeadLetters(f *testing.F) {
 	})
 }
 
-// FuzzCursor sends an arbitrary cursor of a list of names: it is refused with a 422, or it is the only spelling of its name.
+// FuzzCursor sends an arbitrary cursor of a list of names: it is refused with a 422, or it is the only spelling of its
+// name.
 func FuzzCursor(f *testing.F) {
 	for _, kind := range []cursor.Kind{cursor.Topics, cursor.Lanes, cursor.Secrets} {
 		f.Add(kind.Encode("order.close"))
@@ -240,7 +253,9 @@ func FuzzCursor(f *testing.F) {
 
 // FuzzConditions sends arbitrary conditions of a topic: a GET answers 200, 304 or 400, and a change is made or refused.
 func FuzzConditions(f *testing.F) {
-	for _, tags := range []string{`"7"`, `W/"7"`, `"6", "7"`, "*", "", ",", `"`, `"7" "8"`, `"-0"`, `"99999999999999999999"`} {
+	for _, tags := range []string{
+		`"7"`, `W/"7"`, `"6", "7"`, "*", "", ",", `"`, `"7" "8"`, `"-0"`, `"99999999999999999999"`,
+	} {
 		f.Add(tags, tags)
 	}
 	f.Fuzz(func(t *testing.T, match, noneMatch string) {
@@ -266,10 +281,13 @@ func FuzzConditions(f *testing.F) {
 }
 
 // everyDeadLetter is the filter of a selection without one.
-var everyDeadLetter = store.Filter{Namespace: job.DefaultNamespace, Kind: job.KindRegistered, States: []job.State{job.Dead}}
+var everyDeadLetter = store.Filter{
+	Namespace: job.DefaultNamespace, Kind: job.KindRegistered,
+	States: []job.State{job.Dead},
+}
 
-// FuzzList lists by arbitrary parameters: an accepted filter is within the bounds of package store, and its cursor continues
-// the same list, and no other.
+// FuzzList lists by arbitrary parameters: an accepted filter is within the bounds of package store, and its cursor
+// continues the same list, and no other.
 func FuzzList(f *testing.F) {
 	for query := range filters {
 		f.Add(query, "a", "b", int64(5), "7", 3, true)
@@ -277,7 +295,10 @@ func FuzzList(f *testing.F) {
 	f.Add("topic=a&cursor=eyJ2IjoxfQ", "", "", int64(0), "", 0, false)
 	f.Fuzz(func(t *testing.T, query, topic, lane string, at int64, tie string, shard int, ended bool) {
 		service := newFake()
-		service.page = store.Page{More: true, Reached: store.Position{Ended: ended, Topic: topic, Lane: lane, At: at, Tie: tie, Shard: shard}}
+		service.page = store.Page{
+			More:    true,
+			Reached: store.Position{Ended: ended, Topic: topic, Lane: lane, At: at, Tie: tie, Shard: shard},
+		}
 		get := func(query string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(http.MethodGet, "/v1/jobs", nil)
 			r.URL.RawQuery = query

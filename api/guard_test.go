@@ -26,7 +26,9 @@ import (
 func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 	o := Options{Service: newFake(), Access: access.Options{Tokens: []redact.Text{"right"}}}
 	h := New(o)
-	for _, shown := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x"} {
+	for _, shown := range []string{
+		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x",
+	} {
 		h := New(o) // which has counted no wrong tokens
 		for _, path := range []string{"/v1/stats", "/v1/version", "/v1/nothing", "/v1/jobs/a"} {
 			w := call(t, h, http.MethodGet, path, "", "Authorization", shown)
@@ -35,7 +37,9 @@ func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 			problemIn(t, w)
 		}
 	}
-	for _, path := range []string{"//v1/stats", "/x/../v1/stats", "/v1//stats", "/%76%31/stats", "/v1%2Fstats", "/V1/stats"} {
+	for _, path := range []string{
+		"//v1/stats", "/x/../v1/stats", "/v1//stats", "/%76%31/stats", "/v1%2Fstats", "/V1/stats",
+	} {
 		require.NotEqual(t, http.StatusOK, call(t, h, http.MethodGet, path, "").Code, "no way round: %s", path)
 	}
 	for _, shown := range []string{"Bearer right", "bearer  right"} {
@@ -55,10 +59,12 @@ func TestToken_PrintsRedacted(t *testing.T) {
 func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
 	h := New(Options{Service: newFake(), Access: access.Options{Loopback: true}})
 	for host, status := range map[string]int{
-		"localhost": 200, "localhost:8080": 200, "LOCALHOST:1": 200, "localhost.:80": 200, "127.0.0.1": 200, "127.0.0.1:8080": 200,
-		"[::1]": 200, "[::1]:8080": 200,
-		"": 403, "evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403,
-		"10.0.0.1": 403, "0.0.0.0:8080": 403, "[::]": 403, "[::ffff:10.0.0.1]": 403, "localhost@evil.example": 403,
+		"localhost": 200, "localhost:8080": 200, "LOCALHOST:1": 200, "localhost.:80": 200, "127.0.0.1": 200,
+		"127.0.0.1:8080": 200, "[::1]": 200, "[::1]:8080": 200,
+		"": 403, "evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403,
+		"127.0.0.1.evil.example": 403,
+		"10.0.0.1":               403, "0.0.0.0:8080": 403, "[::]": 403, "[::ffff:10.0.0.1]": 403,
+		"localhost@evil.example": 403,
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/version", nil)
 		r.Host = host
@@ -73,7 +79,9 @@ func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
 
 func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 	hosts := []string{"Ringback.internal.", "proxy.example"}
-	for _, o := range []access.Options{{CheckHost: true, Hosts: hosts}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
+	for _, o := range []access.Options{{
+		CheckHost: true, Hosts: hosts,
+	}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
 		h := New(Options{Service: newFake(), Access: o, Logger: quiet})
 		beyond := http.StatusOK
 		if o.Loopback {
@@ -83,7 +91,8 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 			"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200,
 			"10.0.0.1": beyond, "10.0.0.1:8080": beyond, "[2001:db8::1]:8080": beyond,
 			"ringback.internal": 200, "RINGBACK.internal:8080": 200, "ringback.internal.": 200, "proxy.example": 200,
-			"": 403, "evil.example": 403, "evil.example:8080": 403, "a.ringback.internal": 403, "10.0.0.1.evil.example": 403,
+			"": 403, "evil.example": 403, "evil.example:8080": 403, "a.ringback.internal": 403,
+			"10.0.0.1.evil.example":          403,
 			"ringback.internal@evil.example": 403, "ringback": 403,
 		} {
 			r := httptest.NewRequest(http.MethodGet, "/v1/version", nil)
@@ -98,14 +107,16 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testlog.Log
-		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log, nil)), Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
+		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log,
+			nil)), Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
 		lines := func() []string {
 			defer log.Reset()
 			return strings.Split(strings.TrimSpace(log.String()), "\n")
 		}
 		long := "/v1/" + strings.Repeat("x", 10_000)
 		for i := range 21 {
-			w := call(t, h, http.MethodPost, "http://localhost"+long+"?token=hunter2", `{}`, "Authorization", "Bearer hunter2")
+			w := call(t, h, http.MethodPost, "http://localhost"+long+"?token=hunter2", `{}`, "Authorization",
+				"Bearer hunter2")
 			if i < 20 {
 				require.Equal(t, http.StatusUnauthorized, w.Code)
 			} else {
@@ -115,7 +126,8 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		got := lines()
 		require.Len(t, got, 1)
-		for _, want := range []string{"level=WARN", "authentication failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", "reason=token_unknown"} {
+		for _, want := range []string{"level=WARN", "authentication " +
+			"failed", "remote=192.0.2.1:1234", "method=POST", "path=/v1/xxx", "reason=token_unknown"} {
 			require.Contains(t, got[0], want)
 		}
 		require.NotContains(t, got[0], "hunter2")
@@ -135,7 +147,8 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 
 func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 	body := map[string]string{
-		"POST /v1/jobs": `{"id": "a"}`, "PATCH /v1/jobs/{id}": `{"retries": 1}`, "POST /v1/batch": `{"jobs": [{"id": "a"}]}`,
+		"POST /v1/jobs": `{"id": "a"}`, "PATCH /v1/jobs/{id}": `{"retries": 1}`,
+		"POST /v1/batch":       `{"jobs": [{"id": "a"}]}`,
 		"POST /v1/dead/revive": `{"all": true}`, "POST /v1/dead/purge": `{"all": true}`,
 	}
 	for _, r := range new(api).routes() {
@@ -159,7 +172,10 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 				require.Contains(t, log.String(), "the disk is on fire", "%s %s", method, path)
 				require.NotContains(t, w.Body.String(), "fire")
 			} else {
-				require.NotContains(t, []string{"/v1/jobs", "/v1/batch", "/v1/topics/a", "/v1/dead", "/v1/dead/purge", "/v1/stats"}, path, method)
+				require.NotContains(t, []string{
+					"/v1/jobs", "/v1/batch", "/v1/topics/a", "/v1/dead", "/v1/dead/purge",
+					"/v1/stats",
+				}, path, method)
 			}
 		}
 	}
@@ -171,7 +187,9 @@ func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 	for _, target := range []string{
 		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
 	} {
-		for _, attempt := range []string{"1", "7", "x", "", "Ringback_Attempt", "RINGBACK_ATTEMPT", "ringback-attempt"} {
+		for _, attempt := range []string{
+			"1", "7", "x", "", "Ringback_Attempt", "RINGBACK_ATTEMPT", "ringback-attempt",
+		} {
 			name := "Ringback-Attempt"
 			if len(attempt) > 1 { // a spelling of the name
 				name = attempt
@@ -199,13 +217,15 @@ func TestGuard_RefusesCrossOriginRequests(t *testing.T) {
 		problemIn(t, w)
 		f.requireUnchanged(t)
 	}
-	require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`, "Sec-Fetch-Site", "same-origin").Code)
+	require.Equal(t, http.StatusCreated,
+		call(t, h, http.MethodPost, "/v1/jobs", `{"id": "a"}`, "Sec-Fetch-Site", "same-origin").Code)
 }
 
 func TestRoutes_RefuseUnknownPathsAndMethods(t *testing.T) {
 	h := handlerOf(newFake())
 	for _, path := range []string{
-		"/v1", "/v1/", "/v2/jobs", "/v1/jobs/a/b", "/v1/dead/a", "/v1/topics/a/secrets", "/v1/topics/a/lanes/b", "/v1/topics/a/lanes/b/stats",
+		"/v1", "/v1/", "/v2/jobs", "/v1/jobs/a/b", "/v1/dead/a", "/v1/topics/a/secrets", "/v1/topics/a/lanes/b",
+		"/v1/topics/a/lanes/b/stats",
 		"/metrics", "/v1/jobs/",
 	} {
 		w := call(t, h, http.MethodGet, path, "")
@@ -215,7 +235,8 @@ func TestRoutes_RefuseUnknownPathsAndMethods(t *testing.T) {
 	for target, allow := range map[string]string{
 		"/v1/jobs": "GET, HEAD, POST", "/v1/batch": "POST", "/v1/jobs/a": "DELETE, GET, HEAD, PATCH",
 		"/v1/jobs/a/run": "POST", "/v1/topics/a": "DELETE, GET, HEAD, PATCH, PUT", "/v1/topics/a/pause": "POST",
-		"/v1/stats": "GET, HEAD", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD", "/v1/dead": "GET, HEAD", "/v1/dead/purge": "POST",
+		"/v1/stats": "GET, HEAD", "/healthz": "GET, HEAD", "/metrics": "GET, HEAD", "/v1/dead": "GET, HEAD",
+		"/v1/dead/purge":       "POST",
 		"/v1/topics/a/lanes/b": "DELETE, GET, HEAD, PATCH, PUT", "/v1/topics/a/lanes/b/secrets": "GET, HEAD, POST",
 		"/v1/topics/a/secrets/b": "DELETE", "/v1/topics/a/keys": "GET, HEAD",
 	} {
@@ -232,7 +253,8 @@ func TestReady_SaysWhyNot(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"status": "alive"}`, call(t, h, http.MethodGet, "/healthz", "").Body.String())
-	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [{"name": "main", "ready": true, "detail": null}]}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
+	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [{"name": "main", "ready": true, "detail": `+
+		`null}]}`, call(t, h, http.MethodGet, "/readyz", "").Body.String())
 	for want, err := range map[string]error{
 		"not ready: shutting down": errors.New("shutting down"),
 		"not ready: redis answers OOM": &store.UnavailableError{
@@ -263,11 +285,13 @@ func TestReady_ChecksAtMostTwiceASecondWhileAllIsWell(t *testing.T) {
 		time.Sleep(readyFor)
 		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code)
 		f.ready = nil
-		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/readyz", "").Code, "a store that is back is seen at once")
+		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/readyz", "").Code,
+			"a store that is back is seen at once")
 		require.Equal(t, 3, f.checks)
 		closing = true
 		f.ready = errors.New("shutting down")
-		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code, "and so is a stop")
+		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/readyz", "").Code,
+			"and so is a stop")
 	})
 }
 
@@ -281,7 +305,8 @@ func (s hangingStores) Readiness(ctx context.Context) []store.Readiness {
 }
 
 func TestReady_WaitsForAtMostTwoChecksAndNotForClientsThatAreGone(t *testing.T) {
-	require.Less(t, 2*readyTimeout, 3*time.Second-500*time.Millisecond, "probes give up after 3 s, and the answer has a way to go")
+	require.Less(t, 2*readyTimeout, 3*time.Second-500*time.Millisecond,
+		"probes give up after 3 s, and the answer has a way to go")
 	for name, c := range map[string]struct {
 		closing bool
 		others  []store.Readiness
@@ -329,10 +354,12 @@ func TestReady_TellsTheVersionToItsOwnMachine(t *testing.T) {
 	h := handlerOf(newFake())
 	own := &net.TCPAddr{IP: net.ParseIP("10.0.0.5"), Port: 8080}
 	for peer, shown := range map[string]bool{
-		"127.0.0.1:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true, "10.0.0.5:5000": true, "[::ffff:10.0.0.5]:5000": true,
-		"10.0.0.6:5000": false, "@": false,
+		"127.0.0.1:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true, "10.0.0.5:5000": true,
+		"[::ffff:10.0.0.5]:5000": true,
+		"10.0.0.6:5000":          false, "@": false,
 	} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, own), http.MethodGet, "/readyz", http.NoBody)
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, own),
+			http.MethodGet, "/readyz", http.NoBody)
 		r.RemoteAddr = peer
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -353,7 +380,8 @@ func TestReady_IfOneStoreIs(t *testing.T) {
 	w := call(t, h, http.MethodGet, "/readyz", "")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.JSONEq(t, `{"status": "ready", "version": null, "stores": [
-		{"name": "main", "ready": false, "detail": "redis answers OOM"}, {"name": "eu", "ready": true, "detail": null}]}`, w.Body.String())
+		{"name": "main", "ready": false, "detail": "redis answers OOM"}, {"name": "eu", "ready": true, "detail": `+
+		`null}]}`, w.Body.String())
 	f.otherStores[0].Err = context.DeadlineExceeded
 	w = call(t, handlerOf(f), http.MethodGet, "/readyz", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)

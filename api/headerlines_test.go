@@ -34,7 +34,8 @@ func TestLimitHeaders_BoundsTheLinesOfEachHeader(t *testing.T) {
 	answers := bufio.NewReader(conn)
 	body := `{"id": "a"` + strings.Repeat("\n", 50*limits.MaxHeaderLines) + "}"
 	for n := range 3 { // each has its own, and the lines of bodies do not count
-		_, err := io.WriteString(conn, header(limits.MaxHeaderLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
+		_, err := io.WriteString(conn,
+			header(limits.MaxHeaderLines-4)+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))+body)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(answers, nil)
 		require.NoError(t, err, n)

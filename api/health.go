@@ -25,12 +25,12 @@ var openAPI []byte
 // openAPIDocument serves openAPI.
 var openAPIDocument = pages.NewOpenAPI(openAPI)
 
-// readyTimeout bounds a readiness check. A request waits for two at most, which is less than the 3 s of probes: those of
-// packaging/kubernetes, and of ringback health.
+// readyTimeout bounds a readiness check. A request waits for two at most, which is less than the 3 s of probes: those
+// of packaging/kubernetes, and of ringback health.
 const readyTimeout = 1200 * time.Millisecond
 
-// readyFor is how long a check that found a store ready answers other requests, too. A check writes to the stores, and anybody
-// may ask.
+// readyFor is how long a check that found a store ready answers other requests, too. A check writes to the stores, and
+// anybody may ask.
 const readyFor = 500 * time.Millisecond
 
 // readiness has the last result. It is safe for concurrent use; one check runs at a time.
@@ -41,8 +41,9 @@ type readiness struct {
 	began, until time.Time
 }
 
-// get returns the last result if it holds, which it never does while the process is closing, or that of a check that began
-// after the call: so nobody waits for more than two checks. It returns the error of ctx when that ends before its turn.
+// get returns the last result if it holds, which it never does while the process is closing, or that of a check that
+// began after the call: so nobody waits for more than two checks. It returns the error of ctx when that ends before its
+// turn.
 func (c *readiness) get(ctx context.Context, service Service, closing func() bool) ([]store.Readiness, error) {
 	called := time.Now()
 	select {
@@ -116,7 +117,8 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fromThisMachine reports whether a request comes from an address of this machine. Those that a proxy here passes on do.
+// fromThisMachine reports whether a request comes from an address of this machine. Those that a proxy here passes on
+// do.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -55,9 +55,11 @@ func TestIdempotencyKey_IsValidatedLikeAnID(t *testing.T) {
 }
 
 func TestIdempotencyKey_IsRefusedWithBatches(t *testing.T) {
-	for kind, body := range map[string]string{"application/json": `{"jobs": [{"id": "a"}]}`, content.ContentTypeNDJSON: `{"id": "a"}`} {
+	for kind, body := range map[string]string{"application/json": `{"jobs": [{"id": ` +
+		`"a"}]}`, content.ContentTypeNDJSON: `{"id": "a"}`} {
 		f := newFake()
-		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body, "Content-Type", kind, request.IdempotencyKey, "a")
+		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body, "Content-Type", kind,
+			request.IdempotencyKey, "a")
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code)
 		require.Equal(t, []string{request.IdempotencyKey}, problemIn(t, w).fields())
 		require.Contains(t, w.Body.String(), "set the id of each job")

@@ -56,7 +56,8 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// get answers with a job, its attempts, and what it waits for. With the parameter wait it answers when the job has ended.
+// get answers with a job, its attempts, and what it waits for. With the parameter wait it answers when the job has
+// ended.
 func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
@@ -113,7 +114,10 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
 	edited, err := a.service.Edit(r.Context(), ref, edit)
 	if errors.Is(err, store.ErrExpired) {
-		return response.Invalid(job.FieldError{Field: request.TimeField(edit), Detail: "the job would expire before it is due"})
+		return response.Invalid(job.FieldError{
+			Field:  request.TimeField(edit),
+			Detail: "the job would expire before it is due",
+		})
 	}
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be changed")
@@ -180,7 +184,8 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cancelled, err := a.service.Cancel(r.Context(), ref, store.Cancellation{IfVersion: version, Actor: actorOf(r.Context())})
+	cancelled, err := a.service.Cancel(r.Context(), ref,
+		store.Cancellation{IfVersion: version, Actor: actorOf(r.Context())})
 	if err != nil {
 		return response.WithHint(err, "only unfinished jobs can be cancelled")
 	}
@@ -192,7 +197,8 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in flight.
+// showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in
+// flight.
 func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
 	scope.HideBodies(r, j)
 	explanation = scope.HideSettings(r, j, explanation)
@@ -209,7 +215,9 @@ func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explan
 }
 
 // newDetailBuffer is newJobBuffer with the job's attempts and its explanation.
-func newDetailBuffer(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) *response.Buffer {
+func newDetailBuffer(
+	w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation,
+) *response.Buffer {
 	o := newJobBuffer(w, r, j)
 	o.History(j)
 	o.Explanation(explanation)

@@ -20,7 +20,8 @@ import (
 func TestRegister_KeepsAJobAsItWasSent(t *testing.T) {
 	f := newFake()
 	body := "{ \"order\" :\n 4711, \"x\": \"\\u00fc<>\" }"
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "close-4711", "topic": "order.close", "lane": "c-42",
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"id": "close-4711", "topic": "order.close", "lane": `+
+		`"c-42",
 		"url": "https://shop.example/hooks", "method": "PUT", "headers": {"x-tenant": "42", "X-B": ["1", "2"]},
 		"body":  `+body+` , "delay": "30m", "retries": 0, "ladder": ["15s", 180], "timeout": 2.5, "expires_in": "3d",
 		"labels": {"customer": "42"}}`)
@@ -35,7 +36,8 @@ func TestRegister_KeepsAJobAsItWasSent(t *testing.T) {
 			ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(body),
 			Labels: map[string]string{"customer": "42"},
 			Terms: policy.Terms{
-				Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(0), Timeout: 2500 * time.Millisecond,
+				Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(0),
+				Timeout: 2500 * time.Millisecond,
 			},
 		},
 		Delay: 30 * time.Minute, ExpiresIn: 72 * time.Hour,
@@ -53,7 +55,10 @@ func TestRegister_ReadsThreeKindsOfBodies(t *testing.T) {
 		{`{}`, job.BodyNone, "", ""},
 		{`{"body": null}`, job.BodyJSON, "null", "application/json"},
 		{`{"body": "x"}`, job.BodyJSON, `"x"`, "application/json"},
-		{`{"body": [1, 2], "content_type": "application/vnd.x+json"}`, job.BodyJSON, "[1, 2]", "application/vnd.x+json"},
+		{
+			`{"body": [1, 2], "content_type": "application/vnd.x+json"}`, job.BodyJSON, "[1, 2]",
+			"application/vnd.x+json",
+		},
 		{`{"body_text": "a\u00fc\n"}`, job.BodyText, "aü\n", "text/plain; charset=utf-8"},
 		{`{"body_text": ""}`, job.BodyText, "", "text/plain; charset=utf-8"},
 		{`{"body_text": null}`, job.BodyNone, "", ""},
@@ -87,7 +92,12 @@ func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
 		fields       []string
 	}{
 		{job.TakenError{ID: "a", Cancelled: true}, "wrong_state", "/v1/jobs/a/revive", nil},
-		{job.TakenError{ID: "a", Differs: []job.FieldError{{Field: "/url"}, {Field: "/body"}}}, "id_taken", "a different request", []string{"/url", "/body"}},
+		{
+			job.TakenError{ID: "a", Differs: []job.FieldError{{Field: "/url"}, {Field: "/body"}}},
+			"id_taken",
+			"a different request",
+			[]string{"/url", "/body"},
+		},
 		{job.TakenError{ID: "a"}, "id_taken", "a different request", nil},
 	} {
 		f := newFake()
@@ -125,12 +135,15 @@ func TestFromError_HidesInternals(t *testing.T) {
 		f := newFake()
 		f.err = errors.Join(c.err)
 		for _, target := range []string{
-			"POST /v1/jobs", "GET /v1/jobs?topic=a&state=dead", "GET /v1/jobs/a", "PATCH /v1/jobs/a", "DELETE /v1/jobs/a",
+			"POST /v1/jobs", "GET /v1/jobs?topic=a&state=dead", "GET /v1/jobs/a",
+			"PATCH /v1/jobs/a", "DELETE /v1/jobs/a",
 			"POST /v1/jobs/a/run", "POST /v1/jobs/a/revive", "GET /v1/topics", "GET /v1/topics/a", "PATCH /v1/topics/a",
-			"POST /v1/topics/a/pause", "GET /v1/topics/a/stats", "GET /v1/stats", "GET /v1/dead", "POST /v1/dead/revive", "POST /v1/dead/purge",
-			"GET /v1/topics/a/lanes", "GET /v1/topics/a/lanes/b", "PATCH /v1/topics/a/lanes/b", "DELETE /v1/topics/a/lanes/b",
-			"POST /v1/topics/a/lanes/b/pause", "POST /v1/topics/a/secrets", "GET /v1/topics/a/secrets", "DELETE /v1/topics/a/secrets/b",
-			"GET /v1/topics/a/keys", "POST /v1/topics/a/lanes/b/secrets", "GET /v1/topics/a/lanes/b/secrets", "GET /v1/topics/a/lanes/b/keys",
+			"POST /v1/topics/a/pause", "GET /v1/topics/a/stats", "GET /v1/stats", "GET /v1/dead",
+			"POST /v1/dead/revive", "POST /v1/dead/purge", "GET /v1/topics/a/lanes", "GET /v1/topics/a/lanes/b",
+			"PATCH /v1/topics/a/lanes/b", "DELETE /v1/topics/a/lanes/b", "POST /v1/topics/a/lanes/b/pause",
+			"POST /v1/topics/a/secrets", "GET /v1/topics/a/secrets", "DELETE /v1/topics/a/secrets/b",
+			"GET /v1/topics/a/keys", "POST /v1/topics/a/lanes/b/secrets", "GET /v1/topics/a/lanes/b/secrets",
+			"GET /v1/topics/a/lanes/b/keys",
 		} {
 			method, path, _ := strings.Cut(target, " ")
 			body := ""
@@ -155,9 +168,12 @@ func TestFromError_HidesInternals(t *testing.T) {
 func edited(edit job.Edit) job.Spec {
 	spec := job.Spec{
 		ID: "a", Queue: job.Queue{Topic: "orders", Lane: "b"}, URL: "http://a.example/", Method: "PUT",
-		Header: map[string][]string{"X-A": {"1"}}, ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte("1"),
-		Labels: map[string]string{"x": "y"},
-		Terms:  policy.Terms{Ladder: policy.Ladder{time.Hour}, Retries: new(7), Timeout: time.Minute, OnDead: new(policy.Callback)},
+		Header: map[string][]string{"X-A": {"1"}}, ContentType: "application/json",
+		BodyKind: job.BodyJSON, Body: []byte("1"), Labels: map[string]string{"x": "y"},
+		Terms: policy.Terms{
+			Ladder: policy.Ladder{time.Hour}, Retries: new(7), Timeout: time.Minute,
+			OnDead: new(policy.Callback),
+		},
 	}
 	spec, err := codec.Change(&spec, &edit.Spec, edit.Fields)
 	if err != nil {
@@ -170,14 +186,16 @@ func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	f.jobs["a"] = job.Job{Progress: job.Progress{State: job.Scheduled, Version: 1}}
-	w := call(t, h, http.MethodPatch, "/v1/jobs/a", `{"delay": "0s", "url": "http://b.example/", "headers": {"x-b": "1"},
+	w := call(t, h, http.MethodPatch, "/v1/jobs/a", `{"delay": "0s", "url": "http://b.example/", "headers": {"x-b": `+
+		`"1"},
 		"body_text": "x", "retries": 3, "ladder": ["1s"], "timeout": "1s", "labels": {"a": "b"}, "expires_in": "1h"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, `"2"`, w.Header().Get("ETag"))
 	require.Equal(t, &job.TimeOrDelay{}, f.edits[0].Due)
 	require.Equal(t, &job.TimeOrDelay{In: time.Hour}, f.edits[0].Expiry)
 	wanted := edited(job.Edit{})
-	wanted.URL, wanted.Header, wanted.Labels = "http://b.example/", map[string][]string{"X-B": {"1"}}, map[string]string{"a": "b"}
+	wanted.URL, wanted.Header, wanted.Labels = "http://b.example/", map[string][]string{"X-B": {"1"}},
+		map[string]string{"a": "b"}
 	wanted.BodyKind, wanted.ContentType, wanted.Body = job.BodyText, "text/plain; charset=utf-8", []byte("x")
 	wanted.Ladder, wanted.Retries, wanted.Timeout = policy.Ladder{time.Second}, new(3), time.Second
 	require.Equal(t, wanted, edited(f.edits[0]))
@@ -191,7 +209,8 @@ func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 	wanted.Header, wanted.Labels, wanted.Ladder, wanted.Timeout, wanted.Body = nil, nil, nil, 0, []byte("null")
 	require.Equal(t, wanted, edited(f.edits[1]))
 
-	w = call(t, h, http.MethodPatch, "/v1/jobs/a", `{"run_at": "2031-01-31T09:00:00+01:00", "expires_at": "0001-01-01T00:00:00Z"}`)
+	w = call(t, h, http.MethodPatch, "/v1/jobs/a",
+		`{"run_at": "2031-01-31T09:00:00+01:00", "expires_at": "0001-01-01T00:00:00Z"}`)
 	require.Equal(t, []string{"/expires_at"}, problemIn(t, w).fields())
 	require.Len(t, f.edits, 2)
 	call(t, h, http.MethodPatch, "/v1/jobs/a", `{"run_at": "2031-01-31T09:00:00+01:00"}`)
@@ -204,7 +223,8 @@ func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 		`{"retries": 0}`:               func(spec *job.Spec) { spec.Retries = new(0) },
 		`{"timeout": "2s"}`:            func(spec *job.Spec) { spec.Timeout = 2 * time.Second },
 		`{"labels": {"c": "d"}}`:       func(spec *job.Spec) { spec.Labels = map[string]string{"c": "d"} },
-		`{"ladder": ["2s", "3s"]}`:     func(spec *job.Spec) { spec.Ladder = policy.Ladder{2 * time.Second, 3 * time.Second} },
+		`{"ladder": ["2s", ` +
+			`"3s"]}`: func(spec *job.Spec) { spec.Ladder = policy.Ladder{2 * time.Second, 3 * time.Second} },
 		`{"body": {}, "content_type": "application/a+json"}`: func(spec *job.Spec) {
 			spec.ContentType, spec.Body = "application/a+json", []byte("{}")
 		},
@@ -222,9 +242,10 @@ func TestEdit_ChangesTheFieldsItNames(t *testing.T) {
 func TestEdit_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
 		`{}`: {""},
-		`{"topic": "b", "lane": "c", "id": "d", "method": "PUT", "more": 1}`: {"/topic", "/lane", "/id", "/method", "/more"},
-		`{"url": null, "retries": null, "delay": null, "run_at": null}`:      {"/url", "/retries", "/delay", "/run_at"},
-		`{"url": "", "timeout": 0, "ladder": [], "expires_in": 0}`:           {"/url", "/timeout", "/ladder", "/expires_in"},
+		`{"topic": "b", "lane": "c", "id": "d", "method": "PUT", ` +
+			`"more": 1}`: {"/topic", "/lane", "/id", "/method", "/more"},
+		`{"url": null, "retries": null, "delay": null, "run_at": null}`: {"/url", "/retries", "/delay", "/run_at"},
+		`{"url": "", "timeout": 0, "ladder": [], "expires_in": 0}`:      {"/url", "/timeout", "/ladder", "/expires_in"},
 
 		`{"content_type": "a/b"}`:                           {"/content_type"},
 		`{"delay": "1s", "run_at": "2031-01-31T08:00:00Z"}`: {"/run_at"},
@@ -324,7 +345,8 @@ func TestRun_MakesAJobDueNow(t *testing.T) {
 
 func TestRequireNoBody_RefusesBodies(t *testing.T) {
 	for _, target := range []string{
-		"POST /v1/jobs/a/run", "POST /v1/jobs/a/revive", "DELETE /v1/jobs/a", "POST /v1/topics/a/pause", "POST /v1/topics/a/resume",
+		"POST /v1/jobs/a/run", "POST /v1/jobs/a/revive", "DELETE /v1/jobs/a", "POST /v1/topics/a/pause",
+		"POST /v1/topics/a/resume",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		for _, body := range []string{`{"rate": "50/s"}`, strings.Repeat(" ", 200)} {
@@ -353,7 +375,8 @@ func TestPathJob_Answers404ToInvalidIDs(t *testing.T) {
 
 func TestGet_HidesSecretHeaders(t *testing.T) {
 	for _, name := range []string{
-		"Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Proxy-Authorization", "X-Auth-Token", "My-Secret", "X-PASSWORD",
+		"Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Proxy-Authorization", "X-Auth-Token",
+		"My-Secret", "X-PASSWORD",
 	} {
 		f := newFake()
 		f.jobs["a"] = job.Job{

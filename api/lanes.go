@@ -77,10 +77,13 @@ func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.
-type writeLane func(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
+type writeLane func(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error)
 
 func (a *api) decodeLane(
-	w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem), write writeLane,
+	w http.ResponseWriter, r *http.Request, form func([]byte, policy.Lane) (policy.Lane, *response.Problem),
+	write writeLane,
 ) error {
 	q, err := request.PathNewQueue(r)
 	if err != nil {
@@ -137,7 +140,9 @@ func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeLane changes a lane's settings and answers with them.
-func (a *api) changeLane(w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane) error {
+func (a *api) changeLane(
+	w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane,
+) error {
 	ifRevision, err := content.IfRevision(r)
 	if err != nil {
 		return err
@@ -174,7 +179,8 @@ func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
 // noLane explains how a lane gets settings.
 func noLane(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "the lane has no settings: create them with PUT, or use its topic's")
+		return response.NewProblem(response.NotFound,
+			"the lane has no settings: create them with PUT, or use its topic's")
 	}
 	return err
 }

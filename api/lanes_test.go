@@ -23,18 +23,21 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, w.Code)
 	require.Contains(t, problemIn(t, w).Detail, "create them with PUT")
 
-	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer hunter2", "X-A": "1"},
+	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer `+
+		`hunter2", "X-A": "1"},
 		"lane_concurrency": 4, "lane_rate": "5/90s", "ordered": true}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	want := policy.Lane{
-		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}, LaneConcurrency: 4, Ordered: true,
-		LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
+		URL: "https://a.example/", Headers: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
+		LaneConcurrency: 4, Ordered: true, LaneRate: policy.Rate{Starts: 5, Per: 90 * time.Second},
 	}
 	settings := func() policy.Lane { return f.own["order.close/customer-42"].Settings }
 	require.Equal(t, want, settings())
-	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", "paused": false,
+	require.JSONEq(t, `{"topic": "order.close", "lane": "customer-42", "revision": 1, "url": "https://a.example/", `+
+		`"paused": false,
 		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": null, "updated_by": null,
-		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", "ordered": true, "managed_by": null, "durability": null}`, w.Body.String())
+		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", `+
+		`"ordered": true, "managed_by": null, "durability": null}`, w.Body.String())
 	require.JSONEq(t, w.Body.String(), call(t, h, http.MethodGet, path, "").Body.String())
 
 	for body, then := range map[string]func(*policy.Lane){
@@ -46,7 +49,8 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 		`{"headers": null}`:                            func(l *policy.Lane) { l.Headers = nil },
 	} {
 		f.own["order.close/customer-42"] = store.Lane{Revision: 1, Settings: want}
-		require.Equal(t, http.StatusOK, call(t, h, http.MethodPatch, path, body, "Content-Type", "application/merge-patch+json").Code, body)
+		require.Equal(t, http.StatusOK,
+			call(t, h, http.MethodPatch, path, body, "Content-Type", "application/merge-patch+json").Code, body)
 		changed := want
 		then(&changed)
 		require.Equal(t, changed, settings(), body)
@@ -63,15 +67,20 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	require.Empty(t, w.Body.String())
 	require.Empty(t, f.own)
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodDelete, path, "").Code)
-	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, path+"/pause", ""))["paused"], "a lane without settings can be paused")
+	require.Equal(t, true, decodeResponse(t, call(t, h, http.MethodPost, path+"/pause", ""))["paused"],
+		"a lane without settings can be paused")
 }
 
 func TestPutLane_KeepsSecrets(t *testing.T) {
 	secrets := []policy.Secret{{ID: "s", Value: "x1:sealed"}}
-	stored := policy.Lane{URL: "https://a.example/", Headers: map[string][]string{"X-Token": {"y"}, "X-A": {"1"}}, Secrets: secrets}
+	stored := policy.Lane{
+		URL:     "https://a.example/",
+		Headers: map[string][]string{"X-Token": {"y"}, "X-A": {"1"}}, Secrets: secrets,
+	}
 	for body, want := range map[string]policy.Lane{
 		`{}`: {Headers: map[string][]string{"X-Token": {"y"}}, Secrets: secrets},
-		`{"headers": {"x-token": "[redacted]", "X-B": "2"}}`: {Headers: map[string][]string{"X-Token": {"y"}, "X-B": {"2"}}, Secrets: secrets},
+		`{"headers": {"x-token": "[redacted]", "X-B": ` +
+			`"2"}}`: {Headers: map[string][]string{"X-Token": {"y"}, "X-B": {"2"}}, Secrets: secrets},
 		`{"headers": null}`: {Secrets: secrets},
 	} {
 		f := newFake()
@@ -85,7 +94,9 @@ func TestPutLane_KeepsSecrets(t *testing.T) {
 
 func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 	f := newFake()
-	for path, lane := range map[string]string{"a.example:443": "a.example:443", "[::1]:80": "[::1]:80", "%5B%3A%3A1%5D%3A81": "[::1]:81"} {
+	for path, lane := range map[string]string{
+		"a.example:443": "a.example:443", "[::1]:80": "[::1]:80", "%5B%3A%3A1%5D%3A81": "[::1]:81",
+	} {
 		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a/lanes/"+path, `{"lane_concurrency": 2}`)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		require.Equal(t, lane, decodeResponse(t, w)["lane"])
@@ -95,10 +106,12 @@ func TestLane_PathMayHoldHostsAndPorts(t *testing.T) {
 
 func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	for body, fields := range map[string][]string{
-		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "workers": 1, "ordered": "yes"}`: {
+		`{"url": "ftp://a", "headers": {"Host": "x"}, "lane_concurrency": 0, "lane_rate": "x", "workers": 1, ` +
+			`"ordered": "yes"}`: {
 			"/url", "/headers/Host", "/lane_concurrency", "/lane_rate", "/workers", "/ordered",
 		},
-		`{"lane_concurrency": 10001, "secrets": [], "headers": {"X-Token": "[redacted]"}}`: {"/lane_concurrency", "/secrets", "/headers/X-Token"},
+		`{"lane_concurrency": 10001, "secrets": [], "headers": {"X-Token": ` +
+			`"[redacted]"}}`: {"/lane_concurrency", "/secrets", "/headers/X-Token"},
 		`[]`: {""},
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
@@ -111,9 +124,10 @@ func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	}
 	f := newFake()
 	for target, status := range map[string]int{
-		"PUT /v1/topics/_a/lanes/b%2Fc": 422, "PUT /v1/topics/a/lanes/b%20c": 422, "POST /v1/topics/_a/lanes/b/pause": 422,
-		"GET /v1/topics/a/lanes/b%20c": 404, "GET /v1/topics/a%20b/lanes/b": 404, "DELETE /v1/topics/a/lanes/b%2Fc": 404,
-		"GET /v1/topics/a/lanes": 404, "GET /v1/topics/a%20b/lanes": 404, "GET /v1/topics/a/lanes?cursor=a/b": 422, "GET /v1/topics/a/lanes?x=1": 422,
+		"PUT /v1/topics/_a/lanes/b%2Fc": 422, "PUT /v1/topics/a/lanes/b%20c": 422,
+		"POST /v1/topics/_a/lanes/b/pause": 422, "GET /v1/topics/a/lanes/b%20c": 404,
+		"GET /v1/topics/a%20b/lanes/b": 404, "DELETE /v1/topics/a/lanes/b%2Fc": 404, "GET /v1/topics/a/lanes": 404,
+		"GET /v1/topics/a%20b/lanes": 404, "GET /v1/topics/a/lanes?cursor=a/b": 422, "GET /v1/topics/a/lanes?x=1": 422,
 		"PUT /v1/topics/a/lanes/" + strings.Repeat("a", 129): 422,
 	} {
 		method, path, _ := strings.Cut(target, " ")
@@ -127,7 +141,8 @@ func TestPutLane_RefusesInvalidFields(t *testing.T) {
 	}
 	w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/_a/lanes/b%20c", "{}")
 	require.Equal(t, []string{"/topic", "/lane"}, problemIn(t, w).fields())
-	require.Equal(t, http.StatusUnprocessableEntity, call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/lanes/b/pause", `{"x": 1}`).Code)
+	require.Equal(t, http.StatusUnprocessableEntity,
+		call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/lanes/b/pause", `{"x": 1}`).Code)
 	f.requireUnchanged(t)
 }
 
@@ -147,7 +162,8 @@ func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
 	require.Equal(t, []string{"3"}, all)
 	require.Nil(t, next)
 	f.topics["c"] = store.Topic{Name: "c"}
-	require.JSONEq(t, `{"items": [], "next_cursor": null}`, call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
+	require.JSONEq(t, `{"items": [], "next_cursor": null}`,
+		call(t, handlerOf(f), http.MethodGet, "/v1/topics/c/lanes", "").Body.String())
 }
 
 func TestTopicStats_ShowsBreakers(t *testing.T) {
@@ -200,13 +216,16 @@ func TestHeldLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
 	require.Len(t, got["items"], 1)
 	require.EqualValues(t, 2, got["total"])
 	for query, field := range map[string]string{
-		"?limit=0": "?limit", "?limit=501": "?limit", "?cursor=a": "?cursor", "?topic=a%20b": "?topic", "?topic=seen&lane=a%20b": "?lane", "?lane=b": "?lane", "?topic=seen&topic=x": "?topic",
+		"?limit=0": "?limit", "?limit=501": "?limit", "?cursor=a": "?cursor", "?topic=a%20b": "?topic",
+		"?topic=seen&lane=a%20b": "?lane", "?lane=b": "?lane", "?topic=seen&topic=x": "?topic",
 	} {
 		w := call(t, h, http.MethodGet, "/v1/lanes/held"+query, "", "Authorization", "Bearer "+valid)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
 		require.Equal(t, []string{field}, problemIn(t, w).fields(), query)
 	}
-	for query, most := range map[string]int{"?topic=seen": 1, "?topic=seen&lane=b": 1, "?topic=seen&lane=a": 0, "?topic=unknown": 0} {
+	for query, most := range map[string]int{
+		"?topic=seen": 1, "?topic=seen&lane=b": 1, "?topic=seen&lane=a": 0, "?topic=unknown": 0,
+	} {
 		require.Len(t, ask(http.StatusOK, query)["items"], most, query)
 	}
 	p.Topics = access.Topics{"order.*"}

@@ -41,8 +41,8 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	return a.answerLeases(w, r, leased, func(*response.Buffer) {})
 }
 
-// settleLeases ends or extends leases, and leases the next jobs. Reports are never refused because too many requests wait: then
-// the answer has the jobs that are there.
+// settleLeases ends or extends leases, and leases the next jobs. Reports are never refused because too many requests
+// wait: then the answer has the jobs that are there.
 func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadLeases(w, r)
 	if err != nil {
@@ -124,9 +124,11 @@ func (a *api) releaseLeases(r *http.Request, leased []store.LeasedJob) {
 	}
 }
 
-// answerLeases answers with leased jobs, after the members that first writes. It releases those that the client cannot have
-// received.
-func (a *api) answerLeases(w http.ResponseWriter, r *http.Request, leased []store.LeasedJob, first func(*response.Buffer)) error {
+// answerLeases answers with leased jobs, after the members that first writes. It releases those that the client cannot
+// have received.
+func (a *api) answerLeases(
+	w http.ResponseWriter, r *http.Request, leased []store.LeasedJob, first func(*response.Buffer),
+) error {
 	sent := false
 	defer func() {
 		if !sent {

@@ -25,7 +25,10 @@ import (
 
 // leaseText returns the text of a client's lease.
 func leaseText(topic, id string) string {
-	l := store.ClientLease{ID: id, Queue: job.Queue{Topic: topic, Lane: "a"}, Token: "7K2QJ7HNTAAAAAAAAAAAAAAAA2", LeasedAt: epoch}
+	l := store.ClientLease{
+		ID: id, Queue: job.Queue{Topic: topic, Lane: "a"},
+		Token: "7K2QJ7HNTAAAAAAAAAAAAAAAA2", LeasedAt: epoch,
+	}
 	return l.String()
 }
 
@@ -37,8 +40,8 @@ func TestLease_ReadsItsFields(t *testing.T) {
 	require.Equal(t, []store.LeaseRequest{
 		{Namespace: "default", Topic: "order.close", Max: 1},
 		{
-			Namespace: "default", Topic: "order.close", Max: 32, Wait: 30 * time.Second, Lease: time.Minute, Lanes: []string{"customer-*", "a", "*"},
-			Request: true,
+			Namespace: "default", Topic: "order.close", Max: 32, Wait: 30 * time.Second, Lease: time.Minute,
+			Lanes: []string{"customer-*", "a", "*"}, Request: true,
 		},
 	}, f.leaseRequests)
 	require.Empty(t, f.released)
@@ -76,19 +79,23 @@ func TestLease_RefusesBadInput(t *testing.T) {
 // The request is that of a push, with its signature. Only those who ask for it get it.
 func TestLease_HasTheRequestOfAPush(t *testing.T) {
 	f := fullService()
-	require.Contains(t, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", "").Body.String(), `"request":null`)
+	require.Contains(t,
+		call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", "").Body.String(), `"request":null`)
 	j := &f.leased[0]
 	j.Request = &job.Request{
-		Ref: j.Ref(), Queue: j.Queue, URL: "https://shop.example/hooks", Method: "PUT", Body: j.Body, Attempt: 2, DueAt: epoch,
+		Ref: j.Ref(), Queue: j.Queue, URL: "https://shop.example/hooks", Method: "PUT", Body: j.Body,
+		Attempt: 2, DueAt: epoch,
 		Header: map[string][]string{"X-Many": {"1", "2"}}, Credentials: job.Credentials{Signer: fixedSigner("v1,abc")},
 	}
 	body := call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", `{"request": true}`).Body.String()
 	require.Contains(t, body, `"request":{"method":"PUT","url":"https://shop.example/hooks","headers":{`+
-		`"Ringback-Attempt":"2","Ringback-Due-At":"1896076800123","Ringback-Retries-Left":"0","Ringback-Topic":"order.close","Webhook-Id":"close-4711",`+
+		`"Ringback-Attempt":"2","Ringback-Due-At":"1896076800123","Ringback-Retries-Left":"0",`+
+		`"Ringback-Topic":"order.close","Webhook-Id":"close-4711",`+
 		`"Webhook-Signature":"v1,abc","Webhook-Timestamp":"`)
 	require.Contains(t, body, `"X-Many":["1","2"]}}`)
 	j.Request.Header["bad name"] = []string{"1"}
-	require.NotContains(t, call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", `{"request": true}`).Body.String(), `"method"`)
+	require.NotContains(t,
+		call(t, handlerOf(f), "POST", "/v1/topics/order.close/lease", `{"request": true}`).Body.String(), `"method"`)
 }
 
 // fixedSigner is a job.Signer.
@@ -101,15 +108,20 @@ func TestSettleLeases_ReadsAnswersAndReleases(t *testing.T) {
 	f.leaseErrs = []error{nil, nil, nil}
 	a, b, c := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c")
 	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{"release": [{"lease": %q}], "answered": [
-		{"lease": %q, "status": 503, "after": "30s", "nonretryable": true, "response": "busy"}, {"lease": %q, "status": 200}]}`, c, a, b))
+		{"lease": %q, "status": 503, "after": "30s", "nonretryable": true, "response": "busy"}, {"lease": %q, `+
+		`"status": 200}]}`, c, a, b))
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
-	require.Contains(t, w.Body.String(), `"answered":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"ok"}]`)
+	require.Contains(t, w.Body.String(),
+		`"answered":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"ok"}]`)
 	require.Contains(t, w.Body.String(), `"release":[{"index":0,"id":"c","result":"ok"}]`)
 	for i := range f.reports {
 		f.reports[i].Lease = store.ClientLease{}
 	}
 	require.Equal(t, []store.LeaseReport{
-		{Result: store.LeaseAnswered, Status: 503, After: new(30 * time.Second), NonRetryable: true, Response: []byte("busy")},
+		{
+			Result: store.LeaseAnswered, Status: 503, After: new(30 * time.Second), NonRetryable: true,
+			Response: []byte("busy"),
+		},
 		{Result: store.LeaseAnswered, Status: 200},
 		{Result: store.LeaseRelease},
 	}, f.reports)
@@ -128,7 +140,9 @@ func TestLease_AnswersErrors(t *testing.T) {
 	} {
 		f := fullService()
 		f.err = c.err
-		for path, body := range map[string]string{"/v1/topics/order.close/lease": "", "/v1/leases": `{"next": {"topic": "order.close"}}`} {
+		for path, body := range map[string]string{
+			"/v1/topics/order.close/lease": "", "/v1/leases": `{"next": {"topic": "order.close"}}`,
+		} {
 			w := call(t, handlerOf(f), "POST", path, body)
 			require.Equal(t, c.status, w.Code, "%s: %s", path, w.Body)
 			require.Contains(t, w.Body.String(), `"code":"`+c.code+`"`)
@@ -138,8 +152,12 @@ func TestLease_AnswersErrors(t *testing.T) {
 
 func TestSettleLeases_ReadsItsFields(t *testing.T) {
 	f := fullService()
-	a, b, c, d := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c"), leaseText("order.close", "d")
-	f.leaseErrs = []error{nil, store.ErrLeaseLost, &store.UnavailableError{Reason: "down"}, nil, nil, store.ErrCancelRequested}
+	a, b, c, d := leaseText("order.close", "a"), leaseText("order.close", "b"), leaseText("order.close", "c"),
+		leaseText("order.close", "d")
+	f.leaseErrs = []error{
+		nil, store.ErrLeaseLost, &store.UnavailableError{Reason: "down"}, nil, nil,
+		store.ErrCancelRequested,
+	}
 	w := call(t, handlerOf(f), "POST", "/v1/leases", fmt.Sprintf(`{
 		"extend": [{"lease": %q, "for": "5m"}],
 		"dead": [{"lease": %q, "reason": "no such customer"}],
@@ -147,10 +165,14 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 		"done": [{"lease": %q, "response": "ok"}, {"lease": %q, "response": {"pages":  3}}],
 		"next": {"max": 7, "wait": "1s"}}`, a, b, c, d, a, b))
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
-	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b","result":"lost"}],"answered":[],`+
-		`"retry":[{"index":0,"id":"c","result":"unavailable"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,"id":"b","result":"ok"}],`+
-		`"release":[],"extend":[{"index":0,"id":"a","result":"ok","cancel_requested":true}],"items":[{"id":"close-4711"`)
-	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
+	require.Contains(t, w.Body.String(), `{"done":[{"index":0,"id":"a","result":"ok"},{"index":1,"id":"b",`+
+		`"result":"lost"}],"answered":[],`+
+		`"retry":[{"index":0,"id":"c","result":"unavailable"},{"index":1,"id":"d","result":"ok"}],"dead":[{"index":0,`+
+		`"id":"b","result":"ok"}],`+
+		`"release":[],"extend":[{"index":0,"id":"a","result":"ok","cancel_requested":true}],`+
+		`"items":[{"id":"close-4711"`)
+	require.Equal(t,
+		[]store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 7, Wait: time.Second}}, f.leaseRequests)
 	for i, want := range []store.LeaseReport{
 		{Result: store.LeaseDone, Response: []byte("ok")},
 		{Result: store.LeaseDone, Response: []byte(`{"pages":  3}`)},
@@ -169,7 +191,10 @@ func TestSettleLeases_ReadsItsFields(t *testing.T) {
 // Such a text may be a lease of another version. It must not keep the other reports from being settled.
 func TestSettleLeases_TakesTextsThatAreNoLeasesForLostOnes(t *testing.T) {
 	good, signed := leaseText("order.close", "a"), leaseText("order.close", "b")
-	bad := []string{"AAAA", strings.Repeat("A", 2000), good + "A", good[:len(good)-2], signed[:len(signed)-22], "not base64"}
+	bad := []string{
+		"AAAA", strings.Repeat("A", 2000), good + "A", good[:len(good)-2],
+		signed[:len(signed)-22], "not base64",
+	}
 	valid, _ := access.NewText()
 	for _, text := range bad {
 		for body, next := range map[string]int{
@@ -179,9 +204,13 @@ func TestSettleLeases_TakesTextsThatAreNoLeasesForLostOnes(t *testing.T) {
 		} {
 			f := fullService()
 			f.leaseErrs = slices.Repeat([]error{store.ErrLeaseLost}, 3)
-			p := &access.Principal{Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: true, Topics: access.Topics{"order.*"}}
+			p := &access.Principal{
+				Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: true,
+				Topics: access.Topics{"order.*"},
+			}
 			h := New(Options{Service: withTokens(f, map[string]*access.Principal{valid: p}), Logger: quiet})
-			w := call(t, h, "POST", "/v1/leases", strings.NewReplacer("BAD", text, "GOOD", good).Replace(body), "Authorization", "Bearer "+valid)
+			w := call(t, h, "POST", "/v1/leases", strings.NewReplacer("BAD", text, "GOOD", good).Replace(body),
+				"Authorization", "Bearer "+valid)
 			require.Equal(t, http.StatusOK, w.Code, "%s: %s", body, w.Body)
 			require.Contains(t, w.Body.String(), `"done":[{"index":0,"id":"","result":"lost"}`)
 			require.Equal(t, store.ClientLease{}, f.reports[0].Lease)
@@ -281,7 +310,9 @@ func (w brokenWriter) FlushError() error { return errors.New("connection reset")
 
 func TestLease_ReleasesWhatTheClientHasNotReceived(t *testing.T) {
 	for _, fails := range []bool{true, false} {
-		for path, body := range map[string]string{"/v1/topics/order.close/lease": "{}", "/v1/leases": `{"next": {"topic": "order.close"}}`} {
+		for path, body := range map[string]string{
+			"/v1/topics/order.close/lease": "{}", "/v1/leases": `{"next": {"topic": "order.close"}}`,
+		} {
 			f := fullService()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
@@ -325,7 +356,8 @@ func TestLease_AnswersLongerThanEveryTimeout(t *testing.T) {
 		began := time.Now()
 		body := `{"done": [{"lease": "` + leaseText("order.close", "a") + `"}], "next": {"wait": "60s"}}`
 		go func() {
-			_, _ = io.WriteString(conn, "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+			_, _ = io.WriteString(conn, "POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+				"application/json\r\nContent-Length: "+
 				jsonNumber(len(body))+"\r\n\r\n")
 			time.Sleep(limits.ReadTimeout - time.Second)
 			_, _ = io.WriteString(conn, body)

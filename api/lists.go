@@ -33,8 +33,8 @@ func pageOf(r *http.Request, names cursor.Kind) (page, error) {
 	return p, q.Err()
 }
 
-// writePage writes the items of a page and the cursor of the next one. found has one item more than the page if it is not
-// the last.
+// writePage writes the items of a page and the cursor of the next one. found has one item more than the page if it is
+// not the last.
 func writePage[T any](o *response.Buffer, p page, found []T, write func(*T), name func(*T) string) {
 	shown := found[:min(p.limit, len(found))]
 	response.Objects(o, "items", shown, write)
@@ -45,9 +45,11 @@ func writePage[T any](o *response.Buffer, p page, found []T, write func(*T), nam
 	}
 }
 
-// answerPage answers with a page of a list that is read as a whole. Error: store.ErrCursor when the last item of the previous
-// page is gone.
-func answerPage[T any](w http.ResponseWriter, p page, all []T, write func(*response.Buffer, *T), name func(*T) string) error {
+// answerPage answers with a page of a list that is read as a whole. Error: store.ErrCursor when the last item of the
+// previous page is gone.
+func answerPage[
+	T any,
+](w http.ResponseWriter, p page, all []T, write func(*response.Buffer, *T), name func(*T) string) error {
 	if p.after != "" {
 		last := slices.IndexFunc(all, func(item T) bool { return name(&item) == p.after })
 		if last < 0 {
@@ -76,8 +78,8 @@ func (a *api) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Fil
 	})
 }
 
-// serveList answers with a list of at most limit items, whose members write reads and encodes. The encoded list counts as a
-// request body until the client has read it.
+// serveList answers with a list of at most limit items, whose members write reads and encodes. The encoded list counts
+// as a request body until the client has read it.
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	release, ok := a.lists.Acquire(r.Context(), limit)
 	if !ok {

@@ -137,7 +137,10 @@ func TestServeList_BoundsUnreadAnswers(t *testing.T) {
 
 func TestCursor_ContinuesOnlyListsOfItsKind(t *testing.T) {
 	f := newFake()
-	f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: []policy.Secret{{ID: "1"}, {ID: "2"}, {ID: "3"}}}}
+	f.topics["a"] = store.Topic{
+		Name:   "a",
+		Policy: policy.Topic{Secrets: []policy.Secret{{ID: "1"}, {ID: "2"}, {ID: "3"}}},
+	}
 	h := handlerOf(f)
 	lists := map[string]cursor.Kind{
 		"/v1/topics": cursor.Topics, "/v1/stats": cursor.Topics, "/v1/topics/a/lanes": cursor.Lanes,
@@ -145,7 +148,8 @@ func TestCursor_ContinuesOnlyListsOfItsKind(t *testing.T) {
 	}
 	for path, kind := range lists {
 		for _, sent := range []string{
-			"a", "1", "%00", "dG9waWM", cursor.Topics.Encode("a/b"), kind.Encode(""), kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
+			"a", "1", "%00", "dG9waWM", cursor.Topics.Encode("a/b"), kind.Encode(""),
+			kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
 			cursor.Topics.Encode("a"), cursor.Lanes.Encode("a"), cursor.Secrets.Encode("a"),
 		} {
 			if sent == kind.Encode("a") && kind != cursor.Secrets {

@@ -24,8 +24,9 @@ const (
 	liveReconnect = 2000
 )
 
-// watchEvents answers with attempts and changes as they happen, until the client disconnects or does not read, its token is
-// not valid any more, the store is unavailable, or the process stops. Only the client's connection may delay it.
+// watchEvents answers with attempts and changes as they happen, until the client disconnects or does not read, its
+// token is not valid any more, the store is unavailable, or the process stops. Only the client's connection may delay
+// it.
 func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.LiveFilter()
@@ -50,7 +51,10 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	stop := a.onShutdown(func() { close(ended) })
 	defer stop()
 
-	s := liveStream{api: a, w: w, rc: http.NewResponseController(w), request: r, listener: listener, out: response.NewBuffer()}
+	s := liveStream{
+		api: a, w: w, rc: http.NewResponseController(w), request: r, listener: listener,
+		out: response.NewBuffer(),
+	}
 	defer s.out.Free()
 	writeLiveHeader(w)
 	s.out.Reconnect(liveReconnect)
@@ -74,7 +78,8 @@ func (a *api) listen(ctx context.Context, filter livetail.Filter) (*livetail.Lis
 	listener, err := a.service.Listen(ctx, filter)
 	if errors.Is(err, livetail.ErrTooManyListeners) {
 		return nil, response.NewOverload(fmt.Sprintf(
-			"a process serves streams to %d clients, and to %d of a namespace: retry later", livetail.MaxListeners, livetail.MaxNamespaceListeners,
+			"a process serves streams to %d clients, and to %d of a namespace: retry later", livetail.MaxListeners,
+			livetail.MaxNamespaceListeners,
 		))
 	}
 	return listener, err

@@ -85,7 +85,8 @@ type eventReader struct {
 // open requests the stream with a token, and reads the header.
 func (l *liveTest) open(t *testing.T, query, token string) eventReader {
 	t.Helper()
-	_, err := io.WriteString(l.conn, "GET /v1/stream"+query+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+	_, err := io.WriteString(l.conn,
+		"GET /v1/stream"+query+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 	require.NoError(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(l.conn), nil)
 	require.NoError(t, err)
@@ -118,7 +119,10 @@ func (r eventReader) event() (name, data string) {
 	require.True(r.t, ok, name)
 	var value any
 	require.NoError(r.t, json.Unmarshal([]byte(data), &value))
-	schema := map[string]string{"attempt": "StreamAttempt", "change": "StreamChange", "skipped": "StreamSkipped", "problem": "Problem"}[name]
+	schema := map[string]string{
+		"attempt": "StreamAttempt", "change": "StreamChange", "skipped": "StreamSkipped",
+		"problem": "Problem",
+	}[name]
 	contract().at("components", "schemas", schema).holds(r.t, name, value)
 	return name, data
 }
@@ -138,11 +142,12 @@ func (r eventReader) problem() problemBody {
 // liveAttempt is the event of an attempt of a topic.
 func liveAttempt(topic string) livetail.Event {
 	return livetail.Event{
-		At: time.Now(), Namespace: job.DefaultNamespace, Topic: topic, Lane: "shop.example:443", ID: "close-4711", Labels: map[string]string{"k": "v"},
-		Late: new(1500 * time.Microsecond),
+		At: time.Now(), Namespace: job.DefaultNamespace, Topic: topic, Lane: "shop.example:443", ID: "close-4711",
+		Labels: map[string]string{"k": "v"}, Late: new(1500 * time.Microsecond),
 		Attempt: &job.Attempt{
-			N: 2, Kind: job.KindAttempt, StartedAt: epoch, Duration: 1234500 * time.Microsecond, Phases: policy.Phases{FirstByte: time.Second},
-			URL: "https://shop.example/hook", RemoteAddr: "192.0.2.1:443", Process: "host/abc", Status: 503, Verdict: "again", Error: "a\nb",
+			N: 2, Kind: job.KindAttempt, StartedAt: epoch, Duration: 1234500 * time.Microsecond,
+			Phases: policy.Phases{FirstByte: time.Second}, URL: "https://shop.example/hook",
+			RemoteAddr: "192.0.2.1:443", Process: "host/abc", Status: 503, Verdict: "again", Error: "a\nb",
 		},
 	}
 }
@@ -154,24 +159,33 @@ func TestEvents_AreSentAsTheyHappen(t *testing.T) {
 			l.live.Publish(liveAttempt("orders"))
 			name, data := r.event()
 			require.Equal(t, "attempt", name)
-			require.JSONEq(t, `{"id":"close-4711","topic":"orders","lane":"shop.example:443","labels":{"k":"v"},"n":2,"kind":"attempt",`+
-				`"started_at":"2030-01-31T08:00:00.123Z","duration_ms":1234.5,"phases":{"dns_ms":null,"connect_ms":null,"tls_ms":null,"first_byte_ms":1000},`+
-				`"url":"https://shop.example/hook","remote_addr":"192.0.2.1:443","process":"host/abc","status":503,"verdict":"again","reason":null,`+
+			require.JSONEq(t, `{"id":"close-4711","topic":"orders","lane":"shop.example:443","labels":{"k":"v"},`+
+				`"n":2,"kind":"attempt",`+
+				`"started_at":"2030-01-31T08:00:00.123Z","duration_ms":1234.5,"phases":{"dns_ms":null,`+
+				`"connect_ms":null,"tls_ms":null,"first_byte_ms":1000},`+
+				`"url":"https://shop.example/hook","remote_addr":"192.0.2.1:443","process":"host/abc","status":503,`+
+				`"verdict":"again","reason":null,`+
 				`"error":"a\nb","error_class":null,"late_ms":1.5}`, data)
 			for range 4 {
 				require.Equal(t, ": keep-alive", r.block())
 			}
 		}
 		l.live.Publish(livetail.Event{
-			At: epoch, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "x", Labels: map[string]string{"k": "v"},
+			At: epoch, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "x",
+			Labels: map[string]string{"k": "v"},
 			Change: livetail.Change{Kind: "edited", Fields: []string{"url"}, Actor: "shop-api"},
 		})
-		l.live.Publish(livetail.Event{At: epoch, Namespace: job.DefaultNamespace, Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}})
+		l.live.Publish(livetail.Event{
+			At: epoch, Namespace: job.DefaultNamespace, Topic: "orders",
+			Change: livetail.Change{Kind: livetail.Paused},
+		})
 		_, data := r.event()
-		require.JSONEq(t, `{"at":"2030-01-31T08:00:00.123Z","kind":"edited","id":"x","topic":"orders","lane":"a","labels":{"k":"v"},"fields":["url"],`+
+		require.JSONEq(t, `{"at":"2030-01-31T08:00:00.123Z","kind":"edited","id":"x","topic":"orders","lane":"a",`+
+			`"labels":{"k":"v"},"fields":["url"],`+
 			`"actor":"shop-api","reason":null}`, data)
 		_, data = r.event()
-		require.JSONEq(t, `{"at":"2030-01-31T08:00:00.123Z","kind":"paused","id":null,"topic":"orders","lane":null,"labels":null,"fields":null,`+
+		require.JSONEq(t, `{"at":"2030-01-31T08:00:00.123Z","kind":"paused","id":null,"topic":"orders","lane":null,`+
+			`"labels":null,"fields":null,`+
 			`"actor":null,"reason":null}`, data)
 
 		time.Sleep(time.Second)
@@ -204,10 +218,12 @@ func TestEvents_EndWithTheTokenTheStoreAndTheServer(t *testing.T) {
 		end  func(l *liveTest)
 		code string
 	}{
-		"revoked":  {func(l *liveTest) { l.revoked.Store(true) }, "token_unknown"},
-		"expired":  {func(*liveTest) { time.Sleep(time.Minute) }, "token_expired"},
-		"store":    {func(l *liveTest) { l.tail.failed.Store(true) }, "store_unavailable"},
-		"shutdown": {func(l *liveTest) { l.stopping.Go(func() { _ = l.server.Shutdown(context.Background()) }) }, "shutting_down"},
+		"revoked": {func(l *liveTest) { l.revoked.Store(true) }, "token_unknown"},
+		"expired": {func(*liveTest) { time.Sleep(time.Minute) }, "token_expired"},
+		"store":   {func(l *liveTest) { l.tail.failed.Store(true) }, "store_unavailable"},
+		"shutdown": {func(l *liveTest) {
+			l.stopping.Go(func() { _ = l.server.Shutdown(context.Background()) })
+		}, "shutting_down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &access.Principal{Role: access.Read, Namespace: job.DefaultNamespace}
@@ -280,7 +296,8 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 		fields = append(fields, e.Field)
 	}
 	require.ElementsMatch(t, []string{"?topic", "?lane", "?verdict", "?state"}, fields)
-	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/stream?topic=_callbacks&lane=[::1]:80&verdict=dead", "").Code)
+	require.Equal(t, http.StatusOK,
+		call(t, h, http.MethodGet, "/v1/stream?topic=_callbacks&lane=[::1]:80&verdict=dead", "").Code)
 	require.Empty(t, call(t, h, http.MethodHead, "/v1/stream", "").Body.String())
 	require.Zero(t, f.live.Listeners())
 

@@ -35,7 +35,8 @@ func TestManagedBy_StaysUnlessItIsGiven(t *testing.T) {
 		require.Equal(t, "shop", mark(http.MethodPut, without), path)
 		if path != "/v1/schedules/s" {
 			require.Equal(t, "shop", mark(http.MethodPatch, `{}`), path)
-			require.Equal(t, "github.com/acme/shop:eu-1", mark(http.MethodPatch, `{"managed_by": "github.com/acme/shop:eu-1"}`), path)
+			require.Equal(t, "github.com/acme/shop:eu-1",
+				mark(http.MethodPatch, `{"managed_by": "github.com/acme/shop:eu-1"}`), path)
 		}
 		require.Nil(t, mark(http.MethodPut, strings.Replace(body, `"shop"`, "null", 1)), path)
 		for _, bad := range []string{`""`, `"a b"`, `"é"`, `5`, `"` + strings.Repeat("x", 65) + `"`} {
@@ -90,8 +91,9 @@ func TestDryRun_NeedsTheRoleOfAGet(t *testing.T) {
 		f := newFake()
 		var log bytes.Buffer
 		h := New(Options{
-			Service: withTokens(f, map[string]*access.Principal{valid: {Actor: "ci", Role: access.Read, Namespace: job.DefaultNamespace}}),
-			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+			Service: withTokens(f,
+				map[string]*access.Principal{valid: {Actor: "ci", Role: access.Read, Namespace: job.DefaultNamespace}}),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		put := func(query string) int {
 			return call(t, h, http.MethodPut, path+query, body, "Authorization", "Bearer "+valid).Code

@@ -19,7 +19,10 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 		_, _ = io.WriteString(w, "ringback_jobs 1\n")
 	})
 	for _, only := range []bool{false, true} {
-		h := New(Options{Service: newFake(), Metrics: metrics, HealthOnly: only, Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
+		h := New(Options{
+			Service: newFake(), Metrics: metrics, HealthOnly: only,
+			Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true},
+		})
 		ask := func(host string, more ...string) *httptest.ResponseRecorder {
 			return call(t, h, http.MethodGet, "http://"+host+"/metrics", "", more...)
 		}
@@ -35,7 +38,9 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 }
 
 func TestMetrics_RequireTheirTokenIfThereIsOne(t *testing.T) {
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ringback_jobs 1\n") })
+	metrics := http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ringback_jobs 1\n") },
+	)
 	f := newFake()
 	f.failed = &store.UnavailableError{Reason: "away"} // no store is asked
 	for _, only := range []bool{false, true} {
@@ -43,7 +48,8 @@ func TestMetrics_RequireTheirTokenIfThereIsOne(t *testing.T) {
 			Tokens: []redact.Text{"root"}, MetricsTokens: []redact.Text{"new", "old"},
 		}})
 		for sent, status := range map[string]int{
-			"": 401, "Bearer wrong": 401, "Basic new": 401, "Bearer " + fakeToken: 401, "Bearer new": 200, "Bearer old": 200, "Bearer root": 200,
+			"": 401, "Bearer wrong": 401, "Basic new": 401, "Bearer " + fakeToken: 401, "Bearer new": 200,
+			"Bearer old": 200, "Bearer root": 200,
 		} {
 			var header []string
 			if sent != "" {
@@ -56,7 +62,8 @@ func TestMetrics_RequireTheirTokenIfThereIsOne(t *testing.T) {
 				require.NotEmpty(t, w.Header().Get("WWW-Authenticate"))
 			}
 		}
-		require.Equal(t, http.StatusUnauthorized, call(t, h, http.MethodGet, "/v1/version", "", "Authorization", "Bearer new").Code, "it does nothing else")
+		require.Equal(t, http.StatusUnauthorized,
+			call(t, h, http.MethodGet, "/v1/version", "", "Authorization", "Bearer new").Code, "it does nothing else")
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/healthz", "").Code)
 	}
 }

@@ -78,7 +78,10 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := request.NewQuery(r)
-	deletion := store.NamespaceDeletion{Name: name, IfRevision: ifRevision, Purge: q.Bool("purge", false), Actor: actorOf(r.Context())}
+	deletion := store.NamespaceDeletion{
+		Name: name, IfRevision: ifRevision, Purge: q.Bool("purge", false),
+		Actor: actorOf(r.Context()),
+	}
 	if err := q.Err(); err != nil {
 		return err
 	}

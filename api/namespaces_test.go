@@ -37,7 +37,8 @@ const worldRoot = "the root's token"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	defaults := sqlite.Defaults(policy.Builtin())
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db"), Limits: defaults.Limits(), Logger: quiet})
+	s, err := sqlite.Open(t.Context(),
+		sqlite.Options{Path: filepath.Join(t.TempDir(), "db"), Limits: defaults.Limits(), Logger: quiet})
 	require.NoError(t, err)
 	d, err := dispatcher.New(dispatcher.Options{Store: s, RegisterOnly: true, Defaults: defaults, Logger: quiet})
 	require.NoError(t, err)
@@ -65,8 +66,8 @@ func (w *world) must(token, request string) string {
 	return answer.Body.String()
 }
 
-// newWorldOfTwo returns a world whose namespace other is on a second store. behind is an API in front of the main store alone,
-// in which the namespace other has other data.
+// newWorldOfTwo returns a world whose namespace other is on a second store. behind is an API in front of the main store
+// alone, in which the namespace other has other data.
 func newWorldOfTwo(t *testing.T) (w, behind *world) {
 	t.Helper()
 	open := func() store.Store {
@@ -77,7 +78,10 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
-	opts := dispatcher.Options{RegisterOnly: true, Defaults: sqlite.Defaults(policy.Builtin()), OtherStores: []string{"eu"}, Logger: quiet}
+	opts := dispatcher.Options{
+		RegisterOnly: true, Defaults: sqlite.Defaults(policy.Builtin()),
+		OtherStores: []string{"eu"}, Logger: quiet,
+	}
 	dispatch := func() *dispatcher.Dispatcher {
 		opts.Store = open()
 		d, err := dispatcher.New(opts)
@@ -104,8 +108,11 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 func worldOf(t *testing.T, service Service) *world {
 	t.Helper()
 	return &world{
-		Handler: New(Options{Service: service, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}}}),
-		t:       t, tokens: make(map[string]string), ids: make(map[string]string),
+		Handler: New(Options{
+			Service: service, Logger: quiet,
+			Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}},
+		}),
+		t: t, tokens: make(map[string]string), ids: make(map[string]string),
 	}
 }
 
@@ -137,8 +144,9 @@ func (w *world) fill(namespace string) {
 
 // varying are the parts of answers that differ from one request to the next.
 var varying = []*regexp.Regexp{
-	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), regexp.MustCompile(`"revision":\d+`), regexp.MustCompile(`"id":"[0-9a-v]{21}"`),
-	regexp.MustCompile(`rb_\w{58}`), regexp.MustCompile(`"id":"\w{8}"`), regexp.MustCompile(`"(token|created_by)_id":"\w{8}"`),
+	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), regexp.MustCompile(`"revision":\d+`),
+	regexp.MustCompile(`"id":"[0-9a-v]{21}"`), regexp.MustCompile(`rb_\w{58}`), regexp.MustCompile(`"id":"\w{8}"`),
+	regexp.MustCompile(`"(token|created_by)_id":"\w{8}"`),
 	regexp.MustCompile(`whsec_[\w+/=]+`), regexp.MustCompile(`"id":"[0-9a-f]{16}"`), regexp.MustCompile(`revision \d+`),
 }
 
@@ -171,8 +179,9 @@ func (w *world) askAll(tokenID string) (requests, answers []string) {
 // seen are the answers about what fill has made.
 func (w *world) seen(namespace string) (all []string) {
 	for _, path := range []string{
-		"/v1/jobs/dead", "/v1/jobs/gone", "/v1/topics/order.close", "/v1/topics/order.close/lanes/a", "/v1/topics/order.close/secrets",
-		"/v1/topics/order.close/lanes/a/secrets", "/v1/stats", "/v1/topics/order.close/stats", "/v1/tokens/" + w.ids[namespace],
+		"/v1/jobs/dead", "/v1/jobs/gone", "/v1/topics/order.close", "/v1/topics/order.close/lanes/a",
+		"/v1/topics/order.close/secrets", "/v1/topics/order.close/lanes/a/secrets", "/v1/stats",
+		"/v1/topics/order.close/stats", "/v1/tokens/" + w.ids[namespace],
 	} {
 		answer := w.must(w.tokens[namespace], "GET "+path)
 		all = append(all, regexp.MustCompile(`"last_used_at":[^,}]*`).ReplaceAllString(answer, ""))
@@ -180,8 +189,8 @@ func (w *world) seen(namespace string) (all []string) {
 	return all
 }
 
-// A namespace gets the same answers whether another one has jobs, topics, lanes, secrets and tokens of the same names or not,
-// and changes nothing of them.
+// A namespace gets the same answers whether another one has jobs, topics, lanes, secrets and tokens of the same names
+// or not, and changes nothing of them.
 func TestNamespaces_AreApart(t *testing.T) {
 	full, empty := newWorld(t), newWorld(t)
 	full.fill("shop")
@@ -218,8 +227,10 @@ func TestDeleteNamespace_PurgesOnRequest(t *testing.T) {
 	p := problemIn(t, w)
 	require.Equal(t, "in_use", p.Code)
 	require.Contains(t, p.Detail, "purge=true")
-	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=yes", "").Code)
-	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
+	require.Equal(t, http.StatusUnprocessableEntity,
+		call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=yes", "").Code)
+	require.Equal(t, http.StatusPreconditionFailed,
+		call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
 
 	var log testlog.Log
 	h = New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -103,7 +103,8 @@ func (n node) holds(t testing.TB, path string, value any) {
 			alternative := (node{n.doc, a}).resolved()
 			object, _ := value.(map[string]any)
 			missing := func(name string) bool { _, has := object[name]; return !has }
-			return typed(alternative.at("type"), value) && (object == nil || !slices.ContainsFunc(alternative.required(), missing))
+			return typed(alternative.at("type"), value) &&
+				(object == nil || !slices.ContainsFunc(alternative.required(), missing))
 		}
 		i := slices.IndexFunc(alternatives, fits)
 		require.GreaterOrEqual(t, i, 0, "%s is %T", path, value)
@@ -259,8 +260,8 @@ func TestOpenAPI_AnswersHaveEveryMember(t *testing.T) {
 	}
 }
 
-// requireEveryMember requires that an answer's schema, and those within, require all of their properties. Those of requests
-// have additionalProperties: false.
+// requireEveryMember requires that an answer's schema, and those within, require all of their properties. Those of
+// requests have additionalProperties: false.
 func requireEveryMember(t *testing.T, path string, schema node) {
 	t.Helper()
 	if schema.at("additionalProperties").here == false {
@@ -286,13 +287,15 @@ func TestOpenAPI_HasEveryFieldThatIsRead(t *testing.T) {
 	slices.Sort(editable)
 	require.Equal(t, editable, names("JobChange"))
 	// The read-only members are those of answers.
-	require.ElementsMatch(t, append(jsonNames(policy.Topic{}), "topic", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
+	require.ElementsMatch(t, append(jsonNames(policy.Topic{}), "topic", "revision", "durability", "updated_at",
+		"updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("Policy"), "secrets", "pause"))
 	for _, name := range names("Policy") {
 		_, p := request.PatchTopic(null(name), policy.Topic{}, true)
 		requireKnown(t, name, p)
 	}
-	require.ElementsMatch(t, append(jsonNames(policy.Lane{}), "topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note"),
+	require.ElementsMatch(t, append(jsonNames(policy.Lane{}), "topic", "lane", "revision", "durability", "updated_at",
+		"updated_by", "paused_at", "paused_by", "pause_note"),
 		append(names("LaneSettings"), "secrets", "pause"))
 	for _, name := range names("LaneSettings") {
 		_, p := request.PatchLane(null(name), policy.Lane{}, true)
@@ -374,8 +377,10 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 		walk(value)
 	}
 	for _, schema := range []string{
-		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic", "Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "HoldReason", "LaneFailure", "Stats", "Problem",
-		"StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage", "Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
+		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic",
+		"Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "HoldReason", "LaneFailure",
+		"Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage",
+		"Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
 			require.True(t, shown[name], "no answer shows %s of %s", name, schema)
@@ -391,7 +396,8 @@ func TestOpenAPI_NamesTheLimitsOfAStream(t *testing.T) {
 		fmt.Sprintf("At most %d,000 jobs", request.MaxBatchJobs/1000),
 		fmt.Sprintf("at most %d MiB", request.MaxBatchBytes>>20),
 		fmt.Sprintf("up to %d MiB of results", ndjson.MaxBuffered>>20),
-		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute, ndjson.StreamTimeout/time.Minute),
+		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute,
+			ndjson.StreamTimeout/time.Minute),
 	} {
 		require.Contains(t, text, want)
 	}

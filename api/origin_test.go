@@ -18,7 +18,8 @@ func TestHeaders_RefuseToKeepSecretsForANewOrigin(t *testing.T) {
 	for _, c := range []struct{ target, before, body, field string }{
 		{topic, "", `{"on_dead": {"url": "https://evil.example/"}}`, "/on_dead"},
 		{topic, "", `{"on_delivered": {"url": "http://a.example/"}}`, "/on_delivered"},
-		{topic, "", `{"on_dead": {"url": "https://evil.example/", "headers": {"authorization": "[redacted]"}}}`, "/on_dead"},
+		{topic, "", `{"on_dead": {"url": "https://evil.example/", "headers": {"authorization": ` +
+			`"[redacted]"}}}`, "/on_dead"},
 		{topic, "", `{"on_backlog": {"url": "https://evil.example/", "more_than": 1}}`, "/on_backlog"},
 		{topic, "", `{"url": "https://evil.example/"}`, ""},
 		{topic, "", `{"url": "https://evil.example/", "headers": {"authorization": "[redacted]"}}`, ""},
@@ -48,12 +49,19 @@ func TestHeaders_RefuseToKeepSecretsForANewOrigin(t *testing.T) {
 	}
 }
 
-// A header that may be a secret is bound to no origin. A client that may see it only as [redacted] must not obtain it by another URL.
+// A header that may be a secret is bound to no origin. A client that may see it only as [redacted] must not obtain it
+// by another URL.
 func TestHeaders_KeepNoPlaceholderForANewOrigin(t *testing.T) {
-	for url, want := range map[string]int{"https://a.example/x": http.StatusOK, "https://evil.example/": http.StatusUnprocessableEntity} {
+	for url, want := range map[string]int{
+		"https://a.example/x": http.StatusOK, "https://evil.example/": http.StatusUnprocessableEntity,
+	} {
 		f := newFake()
-		f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{URL: "https://a.example/", Headers: map[string][]string{"X-Pin": {"1234"}}}}
-		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a", `{"url": "`+url+`", "headers": {"X-Pin": "[redacted]"}}`)
+		f.topics["a"] = store.Topic{
+			Name: "a", Revision: 1,
+			Policy: policy.Topic{URL: "https://a.example/", Headers: map[string][]string{"X-Pin": {"1234"}}},
+		}
+		w := call(t, handlerOf(f), http.MethodPut, "/v1/topics/a",
+			`{"url": "`+url+`", "headers": {"X-Pin": "[redacted]"}}`)
 		require.Equal(t, want, w.Code, w.Body.String())
 		require.Equal(t, []string{"1234"}, f.topics["a"].Policy.Headers["X-Pin"])
 	}
@@ -67,9 +75,13 @@ func TestHeaders_AllowANewOriginWithResentOrRemovedSecrets(t *testing.T) {
 		for _, target := range []string{"/v1/topics/a", "/v1/topics/a/lanes/b"} {
 			headers := map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}}
 			f := newFake()
-			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: policy.Topic{URL: "https://a.example/", Headers: headers}}
+			f.topics["a"] = store.Topic{
+				Name: "a", Revision: 1,
+				Policy: policy.Topic{URL: "https://a.example/", Headers: headers},
+			}
 			f.own["a/b"] = store.Lane{Revision: 1, Settings: policy.Lane{URL: "https://a.example/", Headers: headers}}
-			w := call(t, handlerOf(f), http.MethodPatch, target, `{"url": "https://b.example/", "headers": {"Authorization": `+header+`}}`)
+			w := call(t, handlerOf(f), http.MethodPatch, target,
+				`{"url": "https://b.example/", "headers": {"Authorization": `+header+`}}`)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 			if target == "/v1/topics/a" {
 				require.Equal(t, want, f.topics["a"].Policy.Headers)

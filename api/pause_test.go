@@ -39,7 +39,8 @@ func TestPause_ShowsSinceWhenByWhomAndWhy(t *testing.T) {
 		require.Equal(t, paused, state(http.MethodPatch, path, `{"url": "http://b.example/"}`))
 
 		require.Equal(t, paused, state(http.MethodPost, path+"/pause", ""), "a repeated pause changes nothing")
-		require.Equal(t, []any{true, paused[1], nil, "ask Mia"}, state(http.MethodPost, path+"/pause", `{"note": "ask Mia"}`))
+		require.Equal(t, []any{true, paused[1], nil, "ask Mia"},
+			state(http.MethodPost, path+"/pause", `{"note": "ask Mia"}`))
 		require.Equal(t, []any{false, nil, nil, nil}, state(http.MethodPost, path+"/resume", ""))
 		require.Equal(t, policy.Pause{}, f.topics["a"].Policy.Pause)
 		require.Equal(t, policy.Pause{}, f.own["a/b"].Settings.Pause)
@@ -51,9 +52,10 @@ func TestPause_RefusesInvalidNotes(t *testing.T) {
 	long := strings.Repeat("ü", policy.MaxPauseNote)
 	for _, path := range pausable {
 		for body, want := range map[string]int{
-			`{"note": 5}`: 422, `{"more": 1}`: 422, `{"note": "` + long + `"}`: 200, `{"note": "` + long + `x"}`: 422, `[]`: 422,
-			`{"note": "a", "note": "b"}`: 400, `{`: 400, `{"note": "` + strings.Repeat(`\u0001`, policy.MaxPauseNote) + `"}`: 200,
-			`{"note": "` + strings.Repeat("x", 16<<10) + `"}`: 413,
+			`{"note": 5}`: 422, `{"more": 1}`: 422, `{"note": "` + long + `"}`: 200,
+			`{"note": "` + long + `x"}`: 422, `[]`: 422, `{"note": "a", "note": "b"}`: 400, `{`: 400,
+			`{"note": "` + strings.Repeat(`\u0001`, policy.MaxPauseNote) + `"}`: 200,
+			`{"note": "` + strings.Repeat("x", 16<<10) + `"}`:                   413,
 		} {
 			f := storedSettings()
 			w := call(t, handlerOf(f), http.MethodPost, path+"/pause", body)
@@ -90,14 +92,18 @@ func TestPut_AcceptsWhatGetReturned(t *testing.T) {
 	full := fullService()
 	topic, lane := full.topics["order.close"], full.own["order.close/a"]
 	topic.Policy.Ladder, topic.Policy.Retries, topic.Policy.Jitter = policy.Ladder{time.Second}, new(3), new(0.25)
-	topic.Policy.Timeout, topic.Policy.MaxAge, topic.Policy.Workers, topic.Policy.LaneConcurrency = time.Second, time.Hour, 5, 6
+	topic.Policy.Timeout, topic.Policy.MaxAge, topic.Policy.Workers, topic.Policy.LaneConcurrency = time.Second,
+		time.Hour, 5, 6
 	topic.Policy.Ordered, lane.Settings.Ordered = true, true
 	topic.Policy.ManagedBy, lane.Settings.ManagedBy = "shop", "shop"
 	topic.Policy.GiveUpOn, topic.Policy.IDWindow = []string{}, new(time.Duration(0))
 	topic.Policy.Success.Status, topic.Policy.Deliver = []string{"200"}, policy.DeliverPull
 	chain, key := newCertificate(t)
 	topic.Policy.ClientCert = &policy.ClientCert{Chain: chain, Key: policy.Sealed(key)}
-	topic.Policy.KeepDelivered = policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(7))}
+	topic.Policy.KeepDelivered = policy.Retention{
+		For: new(time.Duration(0)),
+		Max: new(int64(0)), MaxBytes: new(int64(7)),
+	}
 	var topics, lanes []map[string]any
 	for _, own := range []any{topic.Policy, lane.Settings} {
 		text, err := json.Marshal(own)
@@ -120,7 +126,8 @@ func TestPut_AcceptsWhatGetReturned(t *testing.T) {
 			f.topics["a"] = store.Topic{Name: "a", Revision: 1, Policy: decodeInto[policy.Topic](t, members)}
 			requirePutBack(t, f, "/v1/topics/a"+query)
 			if query != "" {
-				require.Equal(t, decodeInto[policy.Topic](t, members), withoutMethods(f.topics["a"].Policy), "what was stored stays as it was")
+				require.Equal(t, decodeInto[policy.Topic](t, members), withoutMethods(f.topics["a"].Policy),
+					"what was stored stays as it was")
 			}
 		}
 	}
@@ -186,18 +193,24 @@ func requirePutBack(t *testing.T, f *fake, target string) {
 func TestTopic_ShowsOnlyWhatWasSet(t *testing.T) {
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: policy.Topic{
-		Retries: new(0), GiveUpOn: []string{}, Breaker: policy.Breaker{Open: time.Minute}, KeepDead: policy.Retention{Max: new(int64(0))},
-		Success: policy.Success{BodyEquals: "ok"},
+		Retries: new(0), GiveUpOn: []string{}, Breaker: policy.Breaker{Open: time.Minute},
+		KeepDead: policy.Retention{Max: new(int64(0))}, Success: policy.Success{BodyEquals: "ok"},
 	}, Updated: policy.Update{At: epoch, By: "anna"}}
 	h := handlerOf(f)
-	want := `{"topic": "a", "revision": 3, "ladder": null, "retries": 0, "jitter": null, "timeout": null, "max_age": null, "workers": null,
-		"lane_concurrency": null, "rate": null, "lane_rate": null, "ordered": false, "deliver": null, "url": null, "headers": null,
+	want := `{"topic": "a", "revision": 3, "ladder": null, "retries": 0, "jitter": null, "timeout": null, "max_age": ` +
+		`null, "workers": null,
+		"lane_concurrency": null, "rate": null, "lane_rate": null, "ordered": false, "deliver": null, "url": null, ` +
+		`"headers": null,
 		"success": {"status": null, "body_equals": "ok", "body_contains": null}, "give_up_on": [],
-		"breaker": {"failures": null, "open": "1m"}, "on_delivered": null, "on_dead": null, "on_backlog": null, "client_cert": null,
-		"keep_delivered": null, "keep_dead": {"for": null, "max": 0, "max_bytes": null}, "id_window": null, "managed_by": null, "paused": false,
-		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": "2030-01-31T08:00:00.123Z", "updated_by": "anna", "durability": null}`
+		"breaker": {"failures": null, "open": "1m"}, "on_delivered": null, "on_dead": null, "on_backlog": null, ` +
+		`"client_cert": null,
+		"keep_delivered": null, "keep_dead": {"for": null, "max": 0, "max_bytes": null}, "id_window": null, ` +
+		`"managed_by": null, "paused": false,
+		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": "2030-01-31T08:00:00.123Z", ` +
+		`"updated_by": "anna", "durability": null}`
 	require.JSONEq(t, want, call(t, h, http.MethodGet, "/v1/topics/a?defaults=false", "").Body.String())
-	require.JSONEq(t, `{"items": [`+want+`], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/topics?defaults=false", "").Body.String())
+	require.JSONEq(t, `{"items": [`+want+`], "next_cursor": null}`,
+		call(t, h, http.MethodGet, "/v1/topics?defaults=false", "").Body.String())
 	for _, query := range []string{"", "?defaults=true"} {
 		require.NotContains(t, call(t, h, http.MethodGet, "/v1/topics/a"+query, "").Body.String(), `"ladder":null`)
 		require.NotContains(t, call(t, h, http.MethodGet, "/v1/topics"+query, "").Body.String(), `"ladder":null`)
@@ -214,7 +227,8 @@ func TestPause_RefusesTopicsOfRingbacksOwnJobs(t *testing.T) {
 	f.topics["_work"] = store.Topic{Name: "_work"}
 	h := handlerOf(f)
 	for path, status := range map[string]int{
-		"POST /v1/topics/_work/pause": 422, "POST /v1/topics/_work/resume": 422, "PATCH /v1/topics/_work": 422, "PUT /v1/topics/_work": 422,
+		"POST /v1/topics/_work/pause": 422, "POST /v1/topics/_work/resume": 422, "PATCH /v1/topics/_work": 422,
+		"PUT /v1/topics/_work":                      422,
 		"POST /v1/topics/_work/lanes/default/pause": 422, "POST /v1/topics/_callbacks/pause": 200,
 	} {
 		method, path, _ := strings.Cut(path, " ")

@@ -14,8 +14,9 @@ func TestNamespace_ReadsAndShowsItsQuota(t *testing.T) {
 		`{"pending": 5, "bytes": "1536MiB", "rate": "5/s"}`: `{"pending": 5, "bytes": "1536MiB", "rate": "5/s"}`,
 		`{"bytes": 1073741824}`:                             `{"pending": null, "bytes": "1GiB", "rate": null}`,
 		`{"pending": null, "bytes": null, "rate": null}`:    `{"pending": null, "bytes": null, "rate": null}`,
-		`{"bytes": "1GiB", "pending": 9223372036854775807}`: `{"pending": 9223372036854775807, "bytes": "1GiB", "rate": null}`,
-		`{"bytes": "1B"}`:                                   `{"pending": null, "bytes": "1B", "rate": null}`,
+		`{"bytes": "1GiB", "pending": ` +
+			`9223372036854775807}`: `{"pending": 9223372036854775807, "bytes": "1GiB", "rate": null}`,
+		`{"bytes": "1B"}`: `{"pending": null, "bytes": "1B", "rate": null}`,
 	} {
 		answer := call(t, h, http.MethodPut, "/v1/namespaces/a", `{"quota": `+quota+`}`)
 		require.Equal(t, http.StatusOK, answer.Code, answer.Body.String())

@@ -24,18 +24,22 @@ func TestRevive_RequiresANewExpiryAfterTheOld(t *testing.T) {
 		require.Contains(t, w.Body.String(), "expired", body)
 	}
 	for _, body := range []string{
-		`{"expires_in": "0s"}`, `{"expires_in": "1m", "delay": "2m"}`, `{"url": "ftp://b.example/"}`, `{"expires_in": "-1s"}`,
+		`{"expires_in": "0s"}`, `{"expires_in": "1m", "delay": "2m"}`,
+		`{"url": "ftp://b.example/"}`, `{"expires_in": "-1s"}`,
 		`{"headers": {"Host": "a"}}`, `{"headers": {"Authorization": "[redacted]"}}`, `{"headers": 1}`, `{"body": 1}`,
 	} {
-		require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodPost, "/v1/jobs/a/revive", body).Code, body)
+		require.Equal(t, http.StatusUnprocessableEntity,
+			call(t, h, http.MethodPost, "/v1/jobs/a/revive", body).Code, body)
 	}
 	w := call(t, h, http.MethodPost, "/v1/jobs/a/revive", `{"expires_in": "10m", "delay": "1m"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, store.Revival{Ref: dead.Ref(), Delay: time.Minute, ExpiresIn: 10 * time.Minute}, f.revival)
-	w = call(t, h, http.MethodPost, "/v1/jobs/a/revive", `{"url": "https://b.example/", "headers": {"x-a": "1"}, "expires_in": 5}`)
+	w = call(t, h, http.MethodPost, "/v1/jobs/a/revive",
+		`{"url": "https://b.example/", "headers": {"x-a": "1"}, "expires_in": 5}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, store.Revival{
-		Ref: dead.Ref(), URL: "https://b.example/", Header: map[string][]string{"X-A": {"1"}}, ExpiresIn: 5 * time.Second,
+		Ref: dead.Ref(), URL: "https://b.example/", Header: map[string][]string{"X-A": {"1"}},
+		ExpiresIn: 5 * time.Second,
 	}, f.revival)
 	call(t, h, http.MethodPost, "/v1/jobs/a/revive", `{"headers": null, "expires_in": 5}`)
 	require.Equal(t, map[string][]string{}, f.revival.Header, "null removes them")
@@ -71,7 +75,8 @@ func TestRegister_RefusesAnExpiryBeforeTheDueTime(t *testing.T) {
 	}
 	again := `{"id": "a", "url": "https://a.example/", "expires_at": "` + past.UTC().Format(time.RFC3339Nano) + `"}`
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/jobs", again).Code)
-	for kind, body := range map[string]string{"application/json": `{"jobs": [` + again + `]}`, "application/x-ndjson": again + "\n"} {
+	for kind, body := range map[string]string{"application/json": `{"jobs": [` + again +
+		`]}`, "application/x-ndjson": again + "\n"} {
 		w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", kind)
 		require.Contains(t, w.Body.String(), `"status":200`, w.Body.String())
 	}

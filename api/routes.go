@@ -30,7 +30,8 @@ type route struct {
 	always bool
 	// conditions are the conditions that the handlers of changes evaluate.
 	conditions []string
-	// endless: the answer goes on until the client disconnects, or comes after a wait. The context of its requests has no timeout.
+	// endless: the answer goes on until the client disconnects, or comes after a wait. The context of its requests has
+	// no timeout.
 	endless bool
 	// audited: changes are logged by auditChange.
 	audited bool
@@ -55,8 +56,8 @@ func (r *route) isOpen() bool {
 	return true
 }
 
-// markOpen marks the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for the
-// client until it is known, and so are paths without a route.
+// markOpen marks the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for
+// the client until it is known, and so are paths without a route.
 func markOpen(open map[string]bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] {
@@ -85,7 +86,8 @@ const (
 var (
 	paged    = onGet("cursor", "limit")
 	jobPages = map[string][]string{
-		http.MethodGet: request.FilterParameters("state", "order", "limit", "cursor", "within"), http.MethodPost: {"wait"},
+		http.MethodGet:  request.FilterParameters("state", "order", "limit", "cursor", "within"),
+		http.MethodPost: {"wait"},
 	}
 	deadPages = onGet(request.FilterParameters("order", "limit", "cursor", "within")...)
 	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
@@ -105,15 +107,20 @@ func onGet(names ...string) map[string][]string { return map[string][]string{htt
 func (a *api) routes() []route {
 	// Topics and lanes share these handlers.
 	secrets := map[string]endpoint{
-		http.MethodPost: {access.AddSecret, ofPath, a.addSecret}, http.MethodGet: {access.ReadSecrets, ofPath, a.secrets},
+		http.MethodPost: {access.AddSecret, ofPath, a.addSecret},
+		http.MethodGet:  {access.ReadSecrets, ofPath, a.secrets},
 	}
 	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, a.removeSecret}}
 	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, a.keys}}
 	return []route{
 		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
-			http.MethodPost: {access.RegisterJob, ofRequest, a.register}, http.MethodGet: {access.ListJobs, ofRequest, a.list},
+			http.MethodPost: {access.RegisterJob, ofRequest, a.register},
+			http.MethodGet:  {access.ListJobs, ofRequest, a.list},
 		}},
-		{path: "/v1/batch", methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch.Register}}},
+		{
+			path:    "/v1/batch",
+			methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch.Register}},
+		},
 		{path: "/v1/jobs/{id}", parameters: onGet("wait"), methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadJob, ofJob, a.get},
 			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
@@ -125,7 +132,10 @@ func (a *api) routes() []route {
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
 			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
 		}, conditions: content.JobConditions},
-		{path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"), methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}}},
+		{
+			path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"),
+			methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}},
+		},
 		{path: "/v1/topics/{topic}", parameters: map[string][]string{
 			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun}, http.MethodDelete: {"purge"},
 		}, methods: map[string]endpoint{
@@ -146,9 +156,17 @@ func (a *api) routes() []route {
 		{path: "/v1/leases", endless: true, methods: map[string]endpoint{
 			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
 		}},
-		{path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}}},
-		{path: "/v1/lanes/held", parameters: onGet("limit", "topic", "lane"), methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)}}},
-		{path: "/v1/topics/{topic}/lanes", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}}},
+		{
+			path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"),
+			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}},
+		},
+		{path: "/v1/lanes/held", parameters: onGet("limit", "topic", "lane"), methods: map[string]endpoint{
+			http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)},
+		}},
+		{
+			path: "/v1/topics/{topic}/lanes", parameters: paged,
+			methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}},
+		},
 		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
 			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
@@ -161,31 +179,65 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
 			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
 		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/secrets/{id}", methods: secret, conditions: content.SettingsConditions, audited: true},
+		{
+			path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets,
+			conditions: content.SettingsConditions, audited: true,
+		},
+		{
+			path: "/v1/topics/{topic}/secrets/{id}", methods: secret,
+			conditions: content.SettingsConditions, audited: true,
+		},
 		{path: "/v1/topics/{topic}/keys", parameters: paged, methods: keys},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret, conditions: content.SettingsConditions, audited: true},
+		{
+			path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets,
+			conditions: content.SettingsConditions, audited: true,
+		},
+		{
+			path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret,
+			conditions: content.SettingsConditions, audited: true,
+		},
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
-		{path: "/v1/dead", parameters: deadPages, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}}},
-		{path: "/v1/dead/groups", parameters: groups, methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}}},
-		{path: "/v1/dead/revive", parameters: counted, methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}}},
-		{path: "/v1/dead/purge", parameters: counted, methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}}},
+		{
+			path: "/v1/dead", parameters: deadPages,
+			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}},
+		},
+		{
+			path: "/v1/dead/groups", parameters: groups,
+			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}},
+		},
+		{
+			path: "/v1/dead/revive", parameters: counted,
+			methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}},
+		},
+		{
+			path: "/v1/dead/purge", parameters: counted,
+			methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}},
+		},
 		{path: "/v1/work", parameters: works, methods: map[string]endpoint{
-			http.MethodPost: {access.StartWork, ofRequest, a.startWork}, http.MethodGet: {access.ReadWork, ofItems, a.listWork},
+			http.MethodPost: {access.StartWork, ofRequest, a.startWork},
+			http.MethodGet:  {access.ReadWork, ofItems, a.listWork},
 		}},
 		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, a.work}}},
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
 			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
 		}},
-		{path: "/v1/schedules", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, a.schedules.List}}},
-		{path: "/v1/schedules/preview", parameters: preview, methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.schedules.Preview}}},
+		{
+			path: "/v1/schedules", parameters: paged,
+			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, a.schedules.List}},
+		},
+		{
+			path: "/v1/schedules/preview", parameters: preview,
+			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.schedules.Preview}},
+		},
 		{path: "/v1/schedules/{schedule}", parameters: dryPut, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadSchedule, ofSchedule, a.schedules.Get},
 			http.MethodPut:    {access.ChangeSchedule, ofRequest, a.schedules.Put},
 			http.MethodDelete: {access.DeleteSchedule, ofSchedule, a.schedules.Delete},
 		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/schedules/{schedule}/run", methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, a.schedules.Run}}},
+		{
+			path:    "/v1/schedules/{schedule}/run",
+			methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, a.schedules.Run}},
+		},
 		{path: "/v1/schedules/{schedule}/pause", methods: map[string]endpoint{
 			http.MethodPost: {access.PauseSchedule, ofSchedule, a.schedules.Pause},
 		}, conditions: content.SettingsConditions, audited: true},
@@ -195,31 +247,57 @@ func (a *api) routes() []route {
 		{path: "/v1/schedules/{schedule}/backfill", methods: map[string]endpoint{
 			http.MethodPost: {access.BackfillSchedule, ofSchedule, a.schedules.Backfill},
 		}, conditions: content.SettingsConditions},
-		{path: "/v1/stats", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}}},
+		{
+			path: "/v1/stats", parameters: paged,
+			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}},
+		},
 		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
 			http.MethodGet: {access.WatchEvents, ofRequest, a.watchEvents},
 		}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", parameters: paged, methods: map[string]endpoint{
-			http.MethodGet: {access.ReadTokens, ofAll, a.tokens}, http.MethodPost: {access.CreateToken, ofAll, a.createToken},
+			http.MethodGet:  {access.ReadTokens, ofAll, a.tokens},
+			http.MethodPost: {access.CreateToken, ofAll, a.createToken},
 		}},
 		{path: "/v1/tokens/{id}", methods: map[string]endpoint{
-			http.MethodGet: {access.ReadTokens, ofAll, a.token}, http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
+			http.MethodGet:    {access.ReadTokens, ofAll, a.token},
+			http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
 		}, audited: true},
-		{path: "/v1/namespaces", parameters: paged, methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}}},
-		{path: "/v1/namespaces/{namespace}", parameters: map[string][]string{http.MethodDelete: {"purge"}}, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
-			http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
-			http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/version", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true},
+		{
+			path: "/v1/namespaces", parameters: paged,
+			methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}},
+		},
+		{
+			path: "/v1/namespaces/{namespace}", parameters: map[string][]string{http.MethodDelete: {"purge"}},
+			methods: map[string]endpoint{
+				http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
+				http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
+				http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},
+			}, conditions: content.SettingsConditions, audited: true,
+		},
+		{
+			path:    "/v1/version",
+			methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true,
+		},
 		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
 		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
-		{path: "/metrics", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true},
-		{path: response.ProblemsPath, methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, pages.Problems}}, always: true},
+		{
+			path:    "/metrics",
+			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true,
+		},
+		{
+			path:    response.ProblemsPath,
+			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, pages.Problems}}, always: true,
+		},
 		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
-		{path: "/openapi.json", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.JSON}}, always: true},
-		{path: "/openapi.yaml", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.YAML}}, always: true},
+		{
+			path:    "/openapi.json",
+			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.JSON}}, always: true,
+		},
+		{
+			path:    "/openapi.yaml",
+			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.YAML}}, always: true,
+		},
 	}
 }
 
@@ -361,8 +439,8 @@ func (a *api) warnOverload(r *http.Request, p *response.Problem) {
 	}
 }
 
-// notFound answers requests without a route. A process that only delivers answers 421 (RFC 9110, 15.5.20) instead of 404
-// to requests for jobs, so that clients retry at another process.
+// notFound answers requests without a route. A process that only delivers answers 421 (RFC 9110, 15.5.20) instead of
+// 404 to requests for jobs, so that clients retry at another process.
 func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
 	if a.healthOnly && (r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/")) {
 		return response.NewProblem(response.Misdirected,

@@ -53,15 +53,19 @@ func TestAddSecret_TakesOrGeneratesOneAndShowsItOnce(t *testing.T) {
 			require.Equal(t, owner != owners[0], len(f.own) == 1, "a lane's are the lane's")
 
 			list := call(t, h, http.MethodGet, owner+"/secrets", "")
-			require.JSONEq(t, `{"items": [{"id": "`+id+`", "created_at": "2030-01-31T08:00:00.123Z", "created_by": null}], "next_cursor": null}`, list.Body.String())
+			require.JSONEq(t, `{"items": [{"id": "`+id+`", "created_at": "2030-01-31T08:00:00.123Z", "created_by": `+
+				`null}], "next_cursor": null}`, list.Body.String())
 			keys := call(t, h, http.MethodGet, owner+"/keys", "").Body.String()
-			require.Equal(t, secret.Asymmetric(), strings.Contains(keys, secret.PublicKey()) && strings.Contains(keys, id), keys)
+			require.Equal(t, secret.Asymmetric(),
+				strings.Contains(keys, secret.PublicKey()) && strings.Contains(keys, id), keys)
 			require.NotContains(t, keys, text)
 
 			w = call(t, h, http.MethodDelete, owner+"/secrets/"+id, "")
 			require.Equal(t, http.StatusNoContent, w.Code)
-			require.JSONEq(t, `{"items": [], "next_cursor": null}`, call(t, h, http.MethodGet, owner+"/secrets", "").Body.String())
-			require.JSONEq(t, `{"items": [], "next_cursor": null}`, call(t, h, http.MethodGet, owner+"/keys", "").Body.String())
+			require.JSONEq(t, `{"items": [], "next_cursor": null}`,
+				call(t, h, http.MethodGet, owner+"/secrets", "").Body.String())
+			require.JSONEq(t, `{"items": [], "next_cursor": null}`,
+				call(t, h, http.MethodGet, owner+"/keys", "").Body.String())
 			w = call(t, h, http.MethodDelete, owner+"/secrets/"+id, "")
 			require.Equal(t, http.StatusNotFound, w.Code)
 			require.Equal(t, "no such secret", problemIn(t, w).Detail)
@@ -73,7 +77,8 @@ func TestAddSecret_GeneratesDifferentOnes(t *testing.T) {
 	f := newFake()
 	for range 4 {
 		for _, body := range []string{"", `{"kind": "ed25519"}`} {
-			require.Equal(t, http.StatusCreated, call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", body).Code)
+			require.Equal(t, http.StatusCreated,
+				call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", body).Code)
 		}
 	}
 	require.Len(t, f.text, 8)
@@ -118,8 +123,9 @@ func TestAddSecret_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 	}
 	f := newFake()
 	for target, status := range map[string]int{
-		"POST /v1/topics/_a/secrets": 422, "POST /v1/topics/a/lanes/b%20c/secrets": 422, "GET /v1/topics/a%20b/secrets": 404,
-		"GET /v1/topics/a/lanes/b%20c/keys": 404, "DELETE /v1/topics/a%20b/secrets/c": 404, "DELETE /v1/topics/a/secrets/c": 404,
+		"POST /v1/topics/_a/secrets": 422, "POST /v1/topics/a/lanes/b%20c/secrets": 422,
+		"GET /v1/topics/a%20b/secrets": 404, "GET /v1/topics/a/lanes/b%20c/keys": 404,
+		"DELETE /v1/topics/a%20b/secrets/c": 404, "DELETE /v1/topics/a/secrets/c": 404,
 		"DELETE /v1/topics/a/lanes/b/secrets/c": 404,
 	} {
 		method, path, _ := strings.Cut(target, " ")
@@ -127,9 +133,11 @@ func TestAddSecret_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 		require.Equal(t, status, w.Code, target)
 		problemIn(t, w)
 	}
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `secret=x`, "Content-Type", "application/x-www-form-urlencoded")
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `secret=x`, "Content-Type",
+		"application/x-www-form-urlencoded")
 	require.Equal(t, http.StatusUnsupportedMediaType, w.Code)
-	w = call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets", `{"secret": "`+strings.Repeat("a", request.MaxSecretBytes)+`"}`)
+	w = call(t, handlerOf(f), http.MethodPost, "/v1/topics/a/secrets",
+		`{"secret": "`+strings.Repeat("a", request.MaxSecretBytes)+`"}`)
 	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
 	f.requireUnchanged(t)
 }
@@ -158,7 +166,9 @@ func TestAddSecret_RefusesOneTooMany(t *testing.T) {
 
 func TestPutTopic_KeepsSecrets(t *testing.T) {
 	secrets := []policy.Secret{{ID: "s", Value: "x1:sealed"}}
-	for _, target := range []string{"PUT /v1/topics/a", "PATCH /v1/topics/a", "POST /v1/topics/a/pause", "POST /v1/topics/a/resume"} {
+	for _, target := range []string{
+		"PUT /v1/topics/a", "PATCH /v1/topics/a", "POST /v1/topics/a/pause", "POST /v1/topics/a/resume",
+	} {
 		f := newFake()
 		f.topics["a"] = store.Topic{Name: "a", Policy: policy.Topic{Secrets: secrets}}
 		method, path, _ := strings.Cut(target, " ")

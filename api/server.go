@@ -16,8 +16,8 @@ const (
 	headerBytes   = 16 << 10
 )
 
-// Server returns a server with every limit but LimitHeaders, which is set on the listener. Its Shutdown ends the streams
-// of a handler made by New. Errors of net/http are logged as warnings.
+// Server returns a server with every limit but LimitHeaders, which is set on the listener. Its Shutdown ends the
+// streams of a handler made by New. Errors of net/http are logged as warnings.
 func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler:           h,
@@ -50,8 +50,8 @@ func (g *shutdownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// closeWhile makes an answer close its connection while the process is about to stop, so that no later request meets a closed
-// port.
+// closeWhile makes an answer close its connection while the process is about to stop, so that no later request meets a
+// closed port.
 func closeWhile(closing func() bool, w http.ResponseWriter) {
 	if closing() {
 		w.Header().Set("Connection", "close")

@@ -22,7 +22,8 @@ func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 	}
 	for _, target := range []string{
 		"POST /v1/jobs", "GET /v1/jobs", "POST /v1/batch", "GET /v1/jobs/a", "DELETE /v1/jobs/a", "POST /v1/jobs/a/run",
-		"GET /v1/topics", "PUT /v1/topics/a", "GET /v1/stats", "GET /v1/dead", "POST /v1/topics/a/secrets", "PUT /v1/topics/a/lanes/b", "GET /v1/nothing", "GET /v1/", "GET /v1",
+		"GET /v1/topics", "PUT /v1/topics/a", "GET /v1/stats", "GET /v1/dead", "POST /v1/topics/a/secrets",
+		"PUT /v1/topics/a/lanes/b", "GET /v1/nothing", "GET /v1/", "GET /v1",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := call(t, h, method, path, `{"id": "a"}`, auth...)
@@ -32,14 +33,18 @@ func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 		require.Contains(t, detail, "role api")
 	}
 	f.requireUnchanged(t)
-	require.Equal(t, http.StatusUnauthorized, call(t, h, http.MethodGet, "/v1/stats", "").Code, "the token still counts")
+	require.Equal(t, http.StatusUnauthorized, call(t, h, http.MethodGet, "/v1/stats", "").Code,
+		"the token still counts")
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/metrics", "").Code)
 	require.Equal(t, http.StatusMethodNotAllowed, call(t, h, http.MethodPost, "/v1/version", "{}", auth...).Code)
 }
 
 func TestShutdownHandler_ClosesConnectionsWhileClosing(t *testing.T) {
 	var closing atomic.Bool
-	server := httptest.NewServer(New(Options{Service: newFake(), Closing: closing.Load, Access: access.Options{Tokens: []redact.Text{"right"}}}))
+	server := httptest.NewServer(New(Options{
+		Service: newFake(), Closing: closing.Load,
+		Access: access.Options{Tokens: []redact.Text{"right"}},
+	}))
 	defer server.Close()
 	for _, c := range []struct {
 		path   string

@@ -68,7 +68,8 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Text("topic", name)
 		o.TopicStats(&counts)
-		writePage(o, p, lanes, func(l *store.LaneStats) { o.LaneStats(l, now) }, func(l *store.LaneStats) string { return l.Lane })
+		writePage(o, p, lanes, func(l *store.LaneStats) { o.LaneStats(l, now) },
+			func(l *store.LaneStats) string { return l.Lane })
 	})
 	return nil
 }

@@ -90,7 +90,8 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 	} {
 		f := newFake()
 		// The blank line counts as a line and has no result.
-		got := streamed(t, handlerOf(f), "{\"id\": \"good\"}\r\n \t\r\n"+c.line+"\n\n{\"id\": \"too\"}\n{\"id\": \"good\"}")
+		got := streamed(t, handlerOf(f),
+			"{\"id\": \"good\"}\r\n \t\r\n"+c.line+"\n\n{\"id\": \"too\"}\n{\"id\": \"good\"}")
 		short := c.line[:min(len(c.line), 40)]
 		require.Len(t, got, 4, short)
 		require.Equal(t, lineResult{Index: new(0), ID: "good", State: "scheduled", Status: 201}, got[0], short)
@@ -104,7 +105,8 @@ func TestStream_ReportsEveryOutcomeAndRefusesInvalidLinesAlone(t *testing.T) {
 		}
 		require.Contains(t, detail.String(), c.want)
 		require.Equal(t, []lineResult{
-			{Index: new(2), ID: "too", State: "scheduled", Status: 201}, {Index: new(3), ID: "good", State: "scheduled", Status: 200},
+			{Index: new(2), ID: "too", State: "scheduled", Status: 201},
+			{Index: new(3), ID: "good", State: "scheduled", Status: 200},
 		}, got[2:], short)
 		require.Len(t, f.jobs, 2, short)
 	}
@@ -144,7 +146,8 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 	}
 	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
 	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
-	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type", content.ContentTypeNDJSON)
+	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type",
+		content.ContentTypeNDJSON)
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)
@@ -167,7 +170,8 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 		sends := func(id string, status, asked int) {
 			t.Helper()
 			require.NoError(t, s.send("{\"id\": \""+id+"\"}\n5\n{\"id\": \""+id+"2\"}\n"))
-			require.Equal(t, []int{status, 422, status}, []int{s.result().Status, s.result().Status, s.result().Status}, id)
+			require.Equal(t, []int{status, 422, status},
+				[]int{s.result().Status, s.result().Status, s.result().Status}, id)
 			calls += asked
 			require.Equal(t, calls, f.calls, id)
 		}
@@ -250,7 +254,8 @@ func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 			h := watch(handlerOf(f))
 			conn := dial(t, h)
 			require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
-			_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
+			_, err := io.WriteString(conn,
+				"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
 			require.NoError(t, err)
 			half, _ := conn.(interface{ CloseWrite() error })
 			require.NoError(t, half.CloseWrite())
@@ -305,7 +310,8 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	conn := dial(t, handlerOf(newFake()))
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
-	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
+	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: "+
+		"application/x-ndjson\r\n"+
 		"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}")
 	require.NoError(t, err)
 	answer, err := io.ReadAll(conn)

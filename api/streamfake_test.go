@@ -108,7 +108,8 @@ type streamClient struct {
 func begin(t testing.TB, conn net.Conn, more ...string) *streamClient {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
+	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+		"application/x-ndjson\r\n"+
 		strings.Join(append(more, ""), "\r\n")+"Transfer-Encoding: chunked\r\n\r\n")
 	require.NoError(t, err)
 	return &streamClient{t: t, conn: conn, in: bufio.NewReader(conn)}

@@ -37,9 +37,11 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.ended); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// serveInSynctest serves h with Server's limits in synctest, and returns a client's connection. The server is shut down at the
-// end of the test.
-func serveInSynctest(t *testing.T, h http.Handler, test func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{})) {
+// serveInSynctest serves h with Server's limits in synctest, and returns a client's connection. The server is shut down
+// at the end of the test.
+func serveInSynctest(
+	t *testing.T, h http.Handler, test func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}),
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(h)
@@ -65,7 +67,9 @@ func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 	for name, half := range map[string]string{"nothing": "", "half a line": `{"id": "b"}`, "blank lines": "\n\n \n"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
-			serveInSynctest(t, handlerOf(f), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+			serveInSynctest(t, handlerOf(f), func(
+				t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{},
+			) {
 				s := begin(t, conn)
 				s.answer()
 				require.NoError(t, s.send("{\"id\": \"a\"}\n"))
@@ -149,7 +153,9 @@ func TestStream_StopsReadingWhileTheResultBufferIsFull(t *testing.T) {
 
 func TestStream_CutsOffAClientThatLeavesTheResultBufferFull(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
-	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(
+		t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{},
+	) {
 		began := time.Now()
 		s := begin(t, conn)
 		s.answer()
@@ -169,7 +175,9 @@ func TestStream_DoesNotWaitForAClientThatDisconnects(t *testing.T) {
 	bad := strings.Repeat(`{"ladder": [`+strings.Repeat("0,", 99)+"0]}\n", 1000)
 	for name, n := range map[string]int{"a few": 1, "a full buffer": 10} {
 		t.Run(name, func(t *testing.T) {
-			serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+			serveInSynctest(t, handlerOf(newFake()), func(
+				t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{},
+			) {
 				s := begin(t, conn)
 				s.answer()
 				began := time.Now()
@@ -200,7 +208,8 @@ func TestStream_EndsAtShutdown(t *testing.T) {
 		shut := make(chan error)
 		go func() { shut <- server.Shutdown(context.Background()) }()
 		rest := s.rest()
-		// The client is still connected: it gets its results at once, with some time to read them unless reading had ended.
+		// The client is still connected: it gets its results at once, with some time to read them unless reading had
+		// ended.
 		require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
 		require.Len(t, rest, 1)
 		require.Equal(t, 503, rest[0].Status)
@@ -210,7 +219,9 @@ func TestStream_EndsAtShutdown(t *testing.T) {
 }
 
 func TestStream_HurriesASlowReaderAtShutdown(t *testing.T) {
-	serveInSynctest(t, handlerOf(newFake()), func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(newFake()), func(
+		t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{},
+	) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send("{}\n"))
@@ -250,7 +261,9 @@ func (hangingService) Register(ctx context.Context, jobs []job.New) []store.Rout
 }
 
 func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
-	serveInSynctest(t, handlerOf(hangingService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{}) {
+	serveInSynctest(t, handlerOf(hangingService{newFake()}), func(
+		t *testing.T, _ *http.Server, conn net.Conn, _ <-chan struct{},
+	) {
 		s := begin(t, conn)
 		s.answer()
 		began := time.Now()
@@ -272,7 +285,9 @@ func (panickingService) Register(context.Context, []job.New) []store.RoutedResul
 }
 
 func TestStream_LeavesNoGoroutineWhenTheServicePanics(t *testing.T) {
-	serveInSynctest(t, handlerOf(panickingService{newFake()}), func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
+	serveInSynctest(t, handlerOf(panickingService{newFake()}), func(
+		t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{},
+	) {
 		s := begin(t, conn)
 		s.answer()
 		require.NoError(t, s.send("{}\n"))

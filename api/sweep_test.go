@@ -22,8 +22,14 @@ type anew struct{ *fake }
 // Every response to arbitrary requests is declared in openapi.yaml, and not an internal error.
 func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 	doc := document(t)
-	bodies := []string{"", " ", "{}", "[]", "null", "5", `"x"`, `{"`, `{"x": 1}`, `{"jobs": []}`, `{"all": true}`, "\xff", strings.Repeat("[", 20_000)}
-	types := []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "application/merge-patch+json", content.ContentTypeNDJSON}
+	bodies := []string{
+		"", " ", "{}", "[]", "null", "5", `"x"`, `{"`, `{"x": 1}`, `{"jobs": []}`, `{"all": true}`,
+		"\xff", strings.Repeat("[", 20_000),
+	}
+	types := []string{
+		"", "application/json", "text/plain", "application/x-www-form-urlencoded",
+		"application/merge-patch+json", content.ContentTypeNDJSON,
+	}
 	headers := [][]string{
 		nil,
 		{"If-Match", `"1"`},
@@ -49,7 +55,10 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 			require.NotEmpty(t, declared)
 			try := func(body, kind string, header []string) {
 				f := fullService()
-				f.jobs["dead"] = job.Job{Spec: job.Spec{ID: "dead"}, Progress: job.Progress{State: job.Scheduled, Version: 1}}
+				f.jobs["dead"] = job.Job{
+					Spec:     job.Spec{ID: "dead"},
+					Progress: job.Progress{State: job.Scheduled, Version: 1},
+				}
 				f.own["seen/a"] = store.Lane{}
 				service.fake = f
 				more := append([]string{"Content-Type", kind}, header...)
@@ -58,7 +67,8 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 					return // another's handler
 				}
 				require.Less(t, w.Code, 500, "%s %s %q %q %q: %s", method, r.path, body, kind, header, w.Body)
-				assert.Contains(t, declared, strconv.Itoa(w.Code), "%s %s %.40q %q %q: %s", method, r.path, body, kind, header, w.Body)
+				assert.Contains(t, declared, strconv.Itoa(w.Code), "%s %s %.40q %q %q: %s", method, r.path,
+					body, kind, header, w.Body)
 				if w.Code >= 400 {
 					problemIn(t, w)
 				}
@@ -77,7 +87,9 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 				try("{}", "application/json", header)
 			}
 		}
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get", "QUERY"} {
+		for _, method := range []string{
+			"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get", "QUERY",
+		} {
 			_, served := r.methods[method]
 			if _, get := r.methods[http.MethodGet]; served || method == http.MethodHead && get {
 				continue

@@ -32,7 +32,8 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.audit(r, access.CreateToken, "id", created.ID, "name", created.Name, "role", created.Role, "for", created.Namespace)
+	a.audit(r, access.CreateToken, "id", created.ID, "name", created.Name, "role", created.Role,
+		"for", created.Namespace)
 	w.Header().Set("Cache-Control", "no-store")
 	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
 		o.Token(&created)
@@ -58,13 +59,15 @@ func (a *api) grant(r *http.Request, token *access.Token) error {
 		}
 		return err
 	case token.Namespace != p.Namespace:
-		return response.NewProblem(response.Forbidden, "this token may create tokens for the namespace "+p.Namespace+" only")
+		return response.NewProblem(response.Forbidden, "this token may create tokens for the namespace "+p.Namespace+
+			" only")
 	case !p.ExpiresAt.IsZero() && (token.ExpiresAt.IsZero() || token.ExpiresAt.After(p.ExpiresAt)):
 		return response.Invalid(job.FieldError{
 			Field: "/expires_in", Detail: "must end before this token expires, at " + p.ExpiresAt.Format(time.RFC3339),
 		})
 	case token.Bodies && !p.Bodies:
-		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it creates tokens with bodies: false only")
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it creates tokens with "+
+			"bodies: false only")
 	}
 	return nil
 }
@@ -84,7 +87,8 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// tokenNamespace returns the namespace whose tokens a request concerns; empty: all, for a root that chooses no namespace.
+// tokenNamespace returns the namespace whose tokens a request concerns; empty: all, for a root that chooses no
+// namespace.
 func tokenNamespace(r *http.Request) string {
 	p := access.PrincipalOf(r.Context())
 	if p.Root && len(r.Header[apiaccess.NamespaceHeader]) == 0 {

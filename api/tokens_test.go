@@ -27,12 +27,19 @@ func TestCreateToken_StoresWhatWasAskedFor(t *testing.T) {
 	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
 	before := time.Now()
 	for body, want := range map[string]access.Token{
-		`{"name": "a", "role": "read"}`:                                         {Role: access.Read, Namespace: "default"},
-		`{"name": "a", "role": "read", "bodies": true, "namespace": "shop"}`:    {Role: access.Read, Namespace: "shop", Bodies: true},
-		`{"name": "a", "role": "operate", "bodies": false}`:                     {Role: access.Operate, Namespace: "default"},
-		`{"name": "a", "role": "admin", "topics": null}`:                        {Role: access.Admin, Namespace: "default", Bodies: true},
-		`{"name": "a", "role": "publish", "topics": ["a", "b.*"]}`:              {Role: access.Publish, Namespace: "default", Bodies: true, Topics: access.Topics{"a", "b.*"}},
-		`{"name": "a", "role": "publish", "expires_in": "90d", "topics": null}`: {Role: access.Publish, Namespace: "default", Bodies: true, ExpiresAt: before.Add(90 * 24 * time.Hour)},
+		`{"name": "a", "role": ` +
+			`"read"}`: {Role: access.Read, Namespace: "default"},
+		`{"name": "a", "role": "read", "bodies": true, "namespace": ` +
+			`"shop"}`: {Role: access.Read, Namespace: "shop", Bodies: true},
+		`{"name": "a", "role": "operate", "bodies": ` +
+			`false}`: {Role: access.Operate, Namespace: "default"},
+		`{"name": "a", "role": "admin", "topics": ` +
+			`null}`: {Role: access.Admin, Namespace: "default", Bodies: true},
+		`{"name": "a", "role": "publish", "topics": ["a", ` +
+			`"b.*"]}`: {Role: access.Publish, Namespace: "default", Bodies: true, Topics: access.Topics{"a", "b.*"}},
+		`{"name": "a", "role": "publish", "expires_in": "90d", "topics": null}`: {
+			Role: access.Publish, Namespace: "default", Bodies: true, ExpiresAt: before.Add(90 * 24 * time.Hour),
+		},
 	} {
 		f.created = nil
 		w := call(t, h, http.MethodPost, "/v1/tokens", body, "Authorization", "Bearer root")
@@ -56,13 +63,14 @@ func TestCreateToken_NamesEveryInvalidField(t *testing.T) {
 		`{"name": "root", "role": "rw"}`:   {"/name", "/role"},
 		`{"name": "a b", "role": "read"}`:  {"/name"},
 		`{"name": "Root", "role": "read"}`: {"/name"},
-		`{"name": "a", "role": "read", "namespace": "A", "topics": ["a*b", "ok"], "expires_in": "1s"}`: {"/namespace", "/topics/0", "/expires_in"},
-		`{"name": "a", "role": "admin", "topics": ["a"]}`:                                              {"/topics"},
-		`{"name": "a", "role": "publish", "topics": []}`:                                               {"/topics"},
-		`{"name": "a", "role": "read", "topics": [` + many + `]}`:                                      {"/topics"},
-		`{"name": "a", "role": "read", "namespace": "missing"}`:                                        {"/namespace"},
-		`{"name": "a", "role": "read", "expires_in": 0, "more": 1}`:                                    {"/more", "/expires_in"},
-		`{"name": 1, "role": ["read"], "bodies": "x"}`:                                                 {"/name", "/role", "/bodies"},
+		`{"name": "a", "role": "read", "namespace": "A", "topics": ["a*b", "ok"], "expires_in": ` +
+			`"1s"}`: {"/namespace", "/topics/0", "/expires_in"},
+		`{"name": "a", "role": "admin", "topics": ["a"]}`:           {"/topics"},
+		`{"name": "a", "role": "publish", "topics": []}`:            {"/topics"},
+		`{"name": "a", "role": "read", "topics": [` + many + `]}`:   {"/topics"},
+		`{"name": "a", "role": "read", "namespace": "missing"}`:     {"/namespace"},
+		`{"name": "a", "role": "read", "expires_in": 0, "more": 1}`: {"/more", "/expires_in"},
+		`{"name": 1, "role": ["read"], "bodies": "x"}`:              {"/name", "/role", "/bodies"},
 	} {
 		w := call(t, h, http.MethodPost, "/v1/tokens", body)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, body)
@@ -73,7 +81,8 @@ func TestCreateToken_NamesEveryInvalidField(t *testing.T) {
 
 func TestCreateToken_GrantsNoMoreThanTheCreatorHas(t *testing.T) {
 	valid, _ := access.NewText()
-	f := withTokens(fullService(), map[string]*access.Principal{valid: {Actor: "ops", Role: access.Admin, Namespace: "shop"}})
+	f := withTokens(fullService(),
+		map[string]*access.Principal{valid: {Actor: "ops", Role: access.Admin, Namespace: "shop"}})
 	h := New(Options{Service: f, Logger: quiet})
 	ask := func(method, path, body string) int {
 		return call(t, h, method, path, body, "Authorization", "Bearer "+valid).Code
@@ -92,11 +101,13 @@ func TestCreateToken_GrantsNoMoreThanTheCreatorHas(t *testing.T) {
 		require.Equal(t, "ops", created.CreatedBy)
 	}
 	f.callers[valid] = &access.Principal{
-		TokenID: "abcdefgh", Actor: "ops", Role: access.Admin, Namespace: "shop", Bodies: true, ExpiresAt: time.Now().Add(time.Hour),
+		TokenID: "abcdefgh", Actor: "ops", Role: access.Admin, Namespace: "shop", Bodies: true,
+		ExpiresAt: time.Now().Add(time.Hour),
 	}
 	f.created = nil
 	for expiry, status := range map[string]int{``: 422, `, "expires_in": "61m"`: 422, `, "expires_in": "59m"`: 201} {
-		w := call(t, h, http.MethodPost, "/v1/tokens", `{"name": "a", "role": "admin"`+expiry+`}`, "Authorization", "Bearer "+valid)
+		w := call(t, h, http.MethodPost, "/v1/tokens", `{"name": "a", "role": "admin"`+expiry+`}`,
+			"Authorization", "Bearer "+valid)
 		require.Equal(t, status, w.Code, expiry)
 		if status == 422 {
 			require.Equal(t, []string{"/expires_in"}, problemIn(t, w).fields())
@@ -119,19 +130,25 @@ func TestTokens_OfTheNamespaceThatARootChooses(t *testing.T) {
 			header = []string{"Ringback-Namespace", namespace}
 		}
 		for i, id := range []string{"5tR1nGs0", "zzzzzzzz"} { // of default and shop
-			require.Equal(t, statuses[i], call(t, h, http.MethodGet, "/v1/tokens/"+id, "", header...).Code, "%s in %s", id, namespace)
+			require.Equal(t, statuses[i], call(t, h, http.MethodGet, "/v1/tokens/"+id, "", header...).Code,
+				"%s in %s", id, namespace)
 			listed := call(t, h, http.MethodGet, "/v1/tokens", "", header...).Body.String()
 			require.Equal(t, statuses[i] == 200, strings.Contains(listed, id), "%s in %s", id, namespace)
 		}
 	}
-	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodDelete, "/v1/tokens/5tR1nGs0", "", "Ringback-Namespace", "shop").Code)
-	require.Equal(t, http.StatusNoContent, call(t, h, http.MethodDelete, "/v1/tokens/zzzzzzzz", "", "Ringback-Namespace", "shop").Code)
+	require.Equal(t, http.StatusNotFound,
+		call(t, h, http.MethodDelete, "/v1/tokens/5tR1nGs0", "", "Ringback-Namespace", "shop").Code)
+	require.Equal(t, http.StatusNoContent,
+		call(t, h, http.MethodDelete, "/v1/tokens/zzzzzzzz", "", "Ringback-Namespace", "shop").Code)
 }
 
 func TestQuota_IsAnsweredWithRetryAfter(t *testing.T) {
 	f := newFake()
 	f.register = func(job.New) store.RoutedResult {
-		return store.RoutedResult{InsertResult: store.InsertResult{}, Err: &job.QuotaError{Quota: "rate", Limit: "5/s", RetryAfter: 1200 * time.Millisecond}}
+		return store.RoutedResult{
+			InsertResult: store.InsertResult{},
+			Err:          &job.QuotaError{Quota: "rate", Limit: "5/s", RetryAfter: 1200 * time.Millisecond},
+		}
 	}
 	w := call(t, handlerOf(f), http.MethodPost, "/v1/jobs", `{"url": "http://a.example"}`)
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
@@ -147,12 +164,16 @@ func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		valid, _ := access.NewText()
 		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
-		server := &http.Server{Handler: New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})}
+		server := &http.Server{Handler: New(Options{
+			Service: f, Logger: quiet,
+			Access: apiaccess.Options{Tokens: []redact.Text{"root"}},
+		})}
 		limits.BoundConnections(server, 1, quiet)
 		began := time.Now()
 		ask := func(remote, token string) (*httptest.ResponseRecorder, time.Duration) {
 			conn, _ := net.Pipe()
-			r := httptest.NewRequestWithContext(server.ConnContext(t.Context(), conn), http.MethodGet, "/v1/whoami", http.NoBody)
+			r := httptest.NewRequestWithContext(server.ConnContext(t.Context(), conn), http.MethodGet,
+				"/v1/whoami", http.NoBody)
 			r.Header.Set("Authorization", "Bearer "+token)
 			r.RemoteAddr = remote
 			w := httptest.NewRecorder()
@@ -180,10 +201,13 @@ func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
 			remote, token string
 			status        int
 		}{
-			{"192.0.2.1:2", valid, http.StatusOK}, {"192.0.2.1:2", "root", http.StatusOK}, {"192.0.2.2:1", "guess", http.StatusUnauthorized},
+			{"192.0.2.1:2", valid, http.StatusOK},
+			{"192.0.2.1:2", "root", http.StatusOK},
+			{"192.0.2.2:1", "guess", http.StatusUnauthorized},
 		} {
 			w, after := ask(c.remote, c.token)
-			require.Equal(t, c.status, w.Code, "correct tokens and other addresses are answered, although only one request is at a time: %v", c)
+			require.Equal(t, c.status, w.Code,
+				"correct tokens and other addresses are answered, although only one request is at a time: %v", c)
 			require.Zero(t, after)
 		}
 		waiting.Wait()

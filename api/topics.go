@@ -146,13 +146,15 @@ func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case name == job.CallbackTopic:
-		return response.Invalid(job.FieldError{Field: "/topic", Detail: "is Ringback's own and cannot be deleted: PUT {} resets its policy"})
+		return response.Invalid(job.FieldError{Field: "/topic", Detail: "is Ringback's own and cannot be deleted: " +
+			"PUT {} resets its policy"})
 	case job.IsReserved(name):
 		return ownTopic()
 	}
 	q := request.NewQuery(r)
 	deletion := store.TopicDeletion{
-		Namespace: namespaceOf(r), Name: name, Purge: q.Bool("purge", false), Actor: access.PrincipalOf(r.Context()).Actor,
+		Namespace: namespaceOf(r), Name: name, Purge: q.Bool("purge", false),
+		Actor: access.PrincipalOf(r.Context()).Actor,
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -181,7 +183,8 @@ func stillInUse(err error, purge bool) error {
 	case !ok:
 		return err
 	case e.Unfinished > 0 && !purge:
-		return response.NewProblem(response.WrongState, e.Error()+": wait until they have ended, or cancel them with purge=true")
+		return response.NewProblem(response.WrongState, e.Error()+
+			": wait until they have ended, or cancel them with purge=true")
 	case e.Unfinished > 0 && e.Unfinished == e.Running:
 		return response.NewProblem(response.WrongState,
 			e.Error()+": they are cancelled when their attempts end, repeat the request then")
@@ -204,7 +207,8 @@ func (a *api) knownTopic(r *http.Request) (string, error) {
 // ownTopic refuses a change of a topic of Ringback's own jobs, which a pause would stop.
 func ownTopic() error {
 	return response.Invalid(job.FieldError{
-		Field: "/topic", Detail: "is Ringback's own: of the topics that begin with _, only " + job.CallbackTopic + " can be changed",
+		Field:  "/topic",
+		Detail: "is Ringback's own: of the topics that begin with _, only " + job.CallbackTopic + " can be changed",
 	})
 }
 
@@ -218,7 +222,9 @@ func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
 }
 
 // writeTopic is Topics.ChangeTopic or Topics.ReplaceTopic.
-type writeTopic func(ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error) (store.Topic, error)
+type writeTopic func(
+	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+) (store.Topic, error)
 
 // changeTopic changes a policy and answers with it; with dry it answers with what would be stored.
 func (a *api) changeTopic(
@@ -253,7 +259,8 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	var errs []job.FieldError
 	refuse := func(set bool, field, reason string) {
 		if set {
-			errs = append(errs, job.FieldError{Field: field, Detail: "is not supported for " + job.CallbackTopic + ": " + reason})
+			errs = append(errs,
+				job.FieldError{Field: field, Detail: "is not supported for " + job.CallbackTopic + ": " + reason})
 		}
 	}
 	refuse(t.OnDelivered != nil, "/on_delivered", "callbacks send no callbacks")

@@ -21,14 +21,16 @@ func TestPutTopic_SetsTheWholePolicy(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	w := call(t, h, http.MethodPut, "/v1/topics/order.close", `{"ladder": ["15s", 180], "retries": 5, "jitter": 0,
-		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "deliver": "pull", "url": "https://shop.example/",
-		"headers": {"x-a": ["1", "2"]}, "give_up_on": ["4xx"], "keep_delivered": {"for": "1h", "max": 5, "max_bytes": "1MiB"},
+		"timeout": "5s", "max_age": "2d", "workers": 8, "lane_concurrency": 2, "deliver": "pull", "url": `+
+		`"https://shop.example/",
+		"headers": {"x-a": ["1", "2"]}, "give_up_on": ["4xx"], "keep_delivered": {"for": "1h", "max": 5, `+
+		`"max_bytes": "1MiB"},
 		"keep_dead": {"max_bytes": 0}, "id_window": "0s"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, policy.Topic{
-		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0), Timeout: 5 * time.Second,
-		MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, Deliver: policy.DeliverPull, URL: "https://shop.example/",
-		Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
+		Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute}, Retries: new(5), Jitter: new(0.0),
+		Timeout: 5 * time.Second, MaxAge: 48 * time.Hour, Workers: 8, LaneConcurrency: 2, Deliver: policy.DeliverPull,
+		URL: "https://shop.example/", Headers: map[string][]string{"X-A": {"1", "2"}}, GiveUpOn: []string{"4xx"},
 		KeepDelivered: policy.Retention{For: new(time.Hour), Max: new(int64(5)), MaxBytes: new(int64(1 << 20))},
 		KeepDead:      policy.Retention{MaxBytes: new(int64(0))}, IDWindow: new(time.Duration(0)),
 	}, f.topics["order.close"].Policy)
@@ -74,9 +76,11 @@ func TestPutTopic_KeepsAPause(t *testing.T) {
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/pause", "").Code)
 		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/"}`), path)
 		require.Equal(t, true, paused(http.MethodPut, `{}`), path)
-		require.Equal(t, true, paused(http.MethodPut, `{"url": "http://b.example/", "paused": false, "paused_at": null}`), path)
+		require.Equal(t, true,
+			paused(http.MethodPut, `{"url": "http://b.example/", "paused": false, "paused_at": null}`), path)
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, path+"/resume", "").Code)
-		require.Equal(t, false, paused(http.MethodPut, `{"url": "http://b.example/", "paused": true, "pause_note": 5, "updated_at": 5, "updated_by": "x"}`), path)
+		require.Equal(t, false, paused(http.MethodPut,
+			`{"url": "http://b.example/", "paused": true, "pause_note": 5, "updated_at": 5, "updated_by": "x"}`), path)
 	}
 }
 
@@ -84,7 +88,8 @@ func TestPutTopic_KeepsSecretHeadersLeftOutOrRedacted(t *testing.T) {
 	stored := map[string][]string{"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-A": {"1"}}
 	for body, want := range map[string]map[string][]string{
 		`{}`: {"Authorization": {"Bearer x"}, "X-Token": {"y"}},
-		`{"headers": {"authorization": "[redacted]", "X-B": "2"}}`:  {"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-B": {"2"}},
+		`{"headers": {"authorization": "[redacted]", "X-B": ` +
+			`"2"}}`: {"Authorization": {"Bearer x"}, "X-Token": {"y"}, "X-B": {"2"}},
 		`{"headers": {"authorization": "Bearer z"}}`:                {"Authorization": {"Bearer z"}, "X-Token": {"y"}},
 		`{"headers": {"authorization": null, "X-A": "[redacted]"}}`: {"X-Token": {"y"}, "X-A": {"1"}},
 		`{"headers": null}`: nil,
@@ -107,7 +112,8 @@ func TestPatchTopic_ChangesTheFieldsItNames(t *testing.T) {
 	}
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3, Policy: stored}
 	w := call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a",
-		`{"retries": null, "timeout": "2s", "headers": {"x-a": null, "X-C": "3"}, "keep_dead": {"for": null, "max": 6}}`,
+		`{"retries": null, "timeout": "2s", "headers": {"x-a": null, "X-C": "3"}, "keep_dead": {"for": null, `+
+			`"max": 6}}`,
 		"Content-Type", "application/merge-patch+json")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, policy.Topic{
@@ -118,7 +124,8 @@ func TestPatchTopic_ChangesTheFieldsItNames(t *testing.T) {
 	require.Equal(t, time.Hour, *stored.KeepDead.For, "what was stored is not written to")
 
 	call(t, handlerOf(f), http.MethodPatch, "/v1/topics/a", `{"headers": null, "keep_dead": null, "give_up_on": []}`)
-	require.Equal(t, policy.Topic{Timeout: 2 * time.Second, Workers: 8, Paused: true, GiveUpOn: []string{}}, f.topics["a"].Policy)
+	require.Equal(t,
+		policy.Topic{Timeout: 2 * time.Second, Workers: 8, Paused: true, GiveUpOn: []string{}}, f.topics["a"].Policy)
 
 	for _, target := range []string{"/v1/topics/b", "/v1/topics/b%20c"} {
 		require.Equal(t, http.StatusNotFound, call(t, handlerOf(f), http.MethodPatch, target, `{}`).Code)
@@ -130,7 +137,8 @@ func TestChangeTopic_Answers409WhenContended(t *testing.T) {
 	f.topics["a"] = store.Topic{Name: "a", Revision: 3}
 	f.busy = true
 	for target, body := range map[string]string{
-		"POST /v1/topics/a/pause": "", "PUT /v1/topics/a": "{}", "PATCH /v1/topics/a": `{"workers": 1}`, "PUT /v1/topics/a/lanes/b": "{}",
+		"POST /v1/topics/a/pause": "", "PUT /v1/topics/a": "{}", "PATCH /v1/topics/a": `{"workers": 1}`,
+		"PUT /v1/topics/a/lanes/b":  "{}",
 		"POST /v1/topics/a/secrets": "", "DELETE /v1/topics/a/secrets/b": "", "DELETE /v1/topics/a/lanes/b": "",
 	} {
 		method, path, _ := strings.Cut(target, " ")
@@ -198,16 +206,20 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0, "unfinished_bytes": 0}, "items": [], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0, "unfinished_bytes": 0}, "items": [], `+
+		`"next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
-		{Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch.Add(time.Hour), OpenBreakers: 2, Bytes: 32},
+		{
+			Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6,
+			OldestDue: epoch.Add(time.Hour), OpenBreakers: 2, Bytes: 32,
+		},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch, Bytes: 3},
 		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1},
 	}
 	totals, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
-		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0, "cancelled": 6.0,
-		"breakers_open": 3.0, "unfinished_bytes": 35.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
+		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0,
+		"cancelled": 6.0, "breakers_open": 3.0, "unfinished_bytes": 35.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
@@ -223,9 +235,13 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	require.EqualValues(t, 21, got["registered"])
 	require.Equal(t, cursor.Lanes.Encode("l2"), got["next_cursor"])
 	require.Len(t, got["items"], 2)
-	got = decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+cursor.Lanes.Encode("l2"), ""))
+	got = decodeResponse(t,
+		call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+cursor.Lanes.Encode("l2"), ""))
 	require.Equal(t, []any{
-		map[string]any{"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0, "breaker": "closed", "cooldown_until": nil},
+		map[string]any{
+			"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0,
+			"breaker": "closed", "cooldown_until": nil,
+		},
 	}, got["items"])
 	require.Nil(t, got["next_cursor"])
 
@@ -237,11 +253,16 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 
 func TestTopicStats_CountsOneLane(t *testing.T) {
 	f := newFake()
-	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Scheduled: 1, Ready: 2, Running: 3, BreakerOpen: true}}
+	f.lanes = []store.LaneStats{
+		{Lane: "l1", Scheduled: 1},
+		{Lane: "l2", Scheduled: 1, Ready: 2, Running: 3, BreakerOpen: true},
+	}
 	h := handlerOf(f)
 	for lane, want := range map[string]string{
-		"l2":   `{"topic": "a", "lane": "l2", "scheduled": 1, "ready": 2, "running": 3, "breaker": "half_open", "cooldown_until": null}`,
-		"none": `{"topic": "a", "lane": "none", "scheduled": 0, "ready": 0, "running": 0, "breaker": "closed", "cooldown_until": null}`,
+		"l2": `{"topic": "a", "lane": "l2", "scheduled": 1, "ready": 2, "running": 3, "breaker": "half_open", ` +
+			`"cooldown_until": null}`,
+		"none": `{"topic": "a", "lane": "none", "scheduled": 0, "ready": 0, "running": 0, "breaker": "closed", ` +
+			`"cooldown_until": null}`,
 	} {
 		w := call(t, h, http.MethodGet, "/v1/topics/a/stats?lane="+lane, "")
 		require.Equal(t, http.StatusOK, w.Code, w.Body)
@@ -259,15 +280,17 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 	f.topics["a"] = store.Topic{Name: "a", Revision: 7}
 	h := handlerOf(f)
 	for target, status := range map[string]int{
-		"/v1/topics/none": 404, "/v1/topics/a%20b": 404, "/v1/topics/_callbacks": 422, "/v1/topics/_work?purge=true": 422,
-		"/v1/topics/a?purge=yes": 422, "/v1/topics/a?force=true": 422,
+		"/v1/topics/none": 404, "/v1/topics/a%20b": 404, "/v1/topics/_callbacks": 422,
+		"/v1/topics/_work?purge=true": 422, "/v1/topics/a?purge=yes": 422, "/v1/topics/a?force=true": 422,
 	} {
 		w := call(t, h, http.MethodDelete, target, "")
 		require.Equal(t, status, w.Code, target)
 		problemIn(t, w)
 	}
-	require.Equal(t, http.StatusPreconditionFailed, call(t, h, http.MethodDelete, "/v1/topics/a", "", "If-Match", `"6"`).Code)
-	require.Equal(t, http.StatusUnprocessableEntity, call(t, h, http.MethodDelete, "/v1/topics/a", `{"purge": true}`).Code)
+	require.Equal(t, http.StatusPreconditionFailed,
+		call(t, h, http.MethodDelete, "/v1/topics/a", "", "If-Match", `"6"`).Code)
+	require.Equal(t, http.StatusUnprocessableEntity,
+		call(t, h, http.MethodDelete, "/v1/topics/a", `{"purge": true}`).Code)
 
 	for _, c := range []struct {
 		err    store.TopicInUseError
@@ -277,7 +300,8 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 		{
 			store.TopicInUseError{Unfinished: 12, Running: 3},
 			"",
-			"the topic has 12 unfinished jobs, of which 3 are running: wait until they have ended, or cancel them with purge=true",
+			"the topic has 12 unfinished jobs, of which 3 are running: wait until they have ended, or cancel them " +
+				"with purge=true",
 		},
 		{
 			store.TopicInUseError{Unfinished: 12, Running: 3},
@@ -287,7 +311,8 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 		{
 			store.TopicInUseError{Unfinished: 3, Running: 3},
 			"?purge=true",
-			"the topic has 3 unfinished jobs, of which 3 are running: they are cancelled when their attempts end, repeat the request then",
+			"the topic has 3 unfinished jobs, of which 3 are running: they are cancelled when their attempts end, " +
+				"repeat the request then",
 		},
 		{store.TopicInUseError{}, "?purge=true", "the topic was not removed in time: repeat the request to continue"},
 	} {
@@ -303,7 +328,8 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 	w := call(t, h, http.MethodDelete, "/v1/topics/a?purge=true", "", "If-Match", `"7"`)
 	require.Equal(t, http.StatusNoContent, w.Code)
 	require.Empty(t, w.Body.String())
-	require.Equal(t, []store.TopicDeletion{{Namespace: job.DefaultNamespace, Name: "a", IfRevision: 7, Purge: true}}, f.deletions)
+	require.Equal(t,
+		[]store.TopicDeletion{{Namespace: job.DefaultNamespace, Name: "a", IfRevision: 7, Purge: true}}, f.deletions)
 }
 
 func TestDeleteTopic_LogsWhatItPurged(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 // Tracer makes spans of requests.
 type Tracer interface {
-	// StartRequest begins the span of a request. It returns the request with the span in its context, and a function that ends the
-	// span with the status of the answer.
+	// StartRequest begins the span of a request. It returns the request with the span in its context, and a function
+	// that ends the span with the status of the answer.
 	StartRequest(r *http.Request) (traced *http.Request, end func(status int))
 }
 

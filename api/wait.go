@@ -19,8 +19,8 @@ func (a *api) beginWait() error { return enterWait(a.waiting, "requests that wai
 
 func (a *api) endWait() { <-a.waiting }
 
-// beginLeaseWait counts a request that waits for jobs to lease. Consumers take at most three quarters of the requests that wait,
-// since they may wait all the time. Without an error, call endLeaseWait once.
+// beginLeaseWait counts a request that waits for jobs to lease. Consumers take at most three quarters of the requests
+// that wait, since they may wait all the time. Without an error, call endLeaseWait once.
 func (a *api) beginLeaseWait() error {
 	if err := enterWait(a.leaseWaits, "requests that wait for jobs to lease"); err != nil {
 		return err
@@ -56,16 +56,16 @@ func allowWait(w http.ResponseWriter, wait time.Duration) {
 	_ = rc.SetWriteDeadline(until)
 }
 
-// afterWait returns an error when the token of a request that has waited is not valid any more. If the process is about to stop
-// by now, the answer closes the connection.
+// afterWait returns an error when the token of a request that has waited is not valid any more. If the process is about
+// to stop by now, the answer closes the connection.
 func (a *api) afterWait(w http.ResponseWriter, r *http.Request) error {
 	closeWhile(a.closing, w)
 	_, err := a.callers.Principal(r.Context(), r)
 	return err
 }
 
-// waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token must
-// still be valid then.
+// waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token
+// must still be valid then.
 func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job, wait time.Duration) (job.Job, error) {
 	allowWait(w, wait)
 	found, err := a.service.WaitForEnd(r.Context(), last, wait)
@@ -90,8 +90,8 @@ func (a *api) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait
 	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
 }
 
-// answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the job's state
-// cannot be read any more, the answer says only what was registered.
+// answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the
+// job's state cannot be read any more, the answer says only what was registered.
 func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, registered job.Job, wait time.Duration) {
 	limits.Metered(r).Release()
 	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait

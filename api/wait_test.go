@@ -49,7 +49,10 @@ func (f *fake) deliver(id string) {
 	defer f.mu.Unlock()
 	j := f.jobs[id]
 	j.State, j.Durability = job.Delivered, nil
-	j.History = []job.Attempt{{N: 1, Kind: job.KindAttempt, StartedAt: epoch, Status: 200, Verdict: "delivered", Body: []byte("done")}}
+	j.History = []job.Attempt{{
+		N: 1, Kind: job.KindAttempt, StartedAt: epoch, Status: 200,
+		Verdict: "delivered", Body: []byte("done"),
+	}}
 	f.jobs[id] = j
 }
 
@@ -76,7 +79,8 @@ func TestWait_AnswersWithTheEndedJobLongerThanEveryTimeout(t *testing.T) {
 		in := bufio.NewReader(conn)
 		ask := func(request, body string) *http.Response {
 			go func() {
-				_, _ = io.WriteString(conn, request+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ")
+				_, _ = io.WriteString(conn,
+					request+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ")
 				_, _ = io.WriteString(conn, jsonNumber(len(body))+"\r\n\r\n")
 				if body != "" {
 					time.Sleep(3 * time.Second)
@@ -129,7 +133,8 @@ func TestWait_EndsWhenTheClientLeaves(t *testing.T) {
 	defer end()
 	h := a.handler(Options{}, end)
 	serveInSynctest(t, h, func(t *testing.T, _ *http.Server, conn net.Conn, returned <-chan struct{}) {
-		_, err := io.WriteString(conn, "POST /v1/jobs?wait=60s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+		_, err := io.WriteString(conn, "POST /v1/jobs?wait=60s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+			"application/json\r\nContent-Length: "+
 			jsonNumber(len(waitBody))+"\r\n\r\n"+waitBody)
 		require.NoError(t, err)
 		synctest.Wait()
@@ -211,7 +216,8 @@ func TestWait_IsBoundedTogetherWithLeases(t *testing.T) {
 	require.Contains(t, problemIn(t, full).Detail, "2 requests that wait for jobs to lease")
 	wait("/v1/jobs?wait=60s", waitBody)
 	f.waitForLeases = nil
-	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": 1}`, settle: "{" + next + "}"} {
+	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": 1}`, settle: "{" + next +
+		"}"} {
 		w := call(t, h, http.MethodPost, path, body)
 		require.Equal(t, http.StatusTooManyRequests, w.Code, path)
 		require.Equal(t, "1", w.Header().Get("Retry-After"))
@@ -223,7 +229,8 @@ func TestWait_IsBoundedTogetherWithLeases(t *testing.T) {
 	w := call(t, h, http.MethodPost, settle, "{"+done+", "+next+"}")
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Contains(t, w.Body.String(), `"result":"ok"`)
-	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 1}}, f.leaseRequests, "without a wait")
+	require.Equal(t, []store.LeaseRequest{{Namespace: "default", Topic: "order.close", Max: 1}},
+		f.leaseRequests, "without a wait")
 	close(release)
 	waiting.Wait()
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, lease, `{"wait": 1}`).Code)
@@ -233,8 +240,13 @@ func TestWait_RefusesInvalidValues(t *testing.T) {
 	f := newFake()
 	f.jobs["old"] = job.Job{Spec: job.Spec{ID: "old"}, Progress: job.Progress{State: job.Delivered, Version: 1}}
 	h := handlerOf(f)
-	for _, value := range []string{"", "-1s", "-5", "60.001", "61s", "1h", "5x", "1s1s", "nan", "inf", "0x1p2", "1_0", "%20", "9999999999999999999999", "30s&wait=30s"} {
-		for method, target := range map[string]string{"POST": "/v1/jobs", "GET": "/v1/jobs/old", "HEAD": "/v1/jobs/old"} {
+	for _, value := range []string{
+		"", "-1s", "-5", "60.001", "61s", "1h", "5x", "1s1s", "nan", "inf", "0x1p2", "1_0",
+		"%20", "9999999999999999999999", "30s&wait=30s",
+	} {
+		for method, target := range map[string]string{
+			"POST": "/v1/jobs", "GET": "/v1/jobs/old", "HEAD": "/v1/jobs/old",
+		} {
 			w := call(t, h, method, target+"?wait="+value, waitBody)
 			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s", method, value)
 			p := problemIn(t, w)
@@ -245,14 +257,16 @@ func TestWait_RefusesInvalidValues(t *testing.T) {
 	require.Empty(t, f.waits)
 	require.Zero(t, f.calls)
 	for target, method := range map[string]string{
-		"/v1/batch": "POST", "/v1/jobs": "GET", "/v1/topics/a": "PUT", "/v1/jobs/old": "PATCH", "/v1/jobs/old/run": "POST", "/v1/jobs/old/revive": "POST",
+		"/v1/batch": "POST", "/v1/jobs": "GET", "/v1/topics/a": "PUT", "/v1/jobs/old": "PATCH",
+		"/v1/jobs/old/run": "POST", "/v1/jobs/old/revive": "POST",
 	} {
 		w := call(t, h, method, target+"?wait=30s", "{}")
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, target)
 		require.Contains(t, w.Body.String(), "is not a parameter of this path")
 	}
 	for value, wait := range map[string]time.Duration{
-		"0": 0, "0s": 0, "30": 30 * time.Second, "1.5": 1500 * time.Millisecond, "500ms": 500 * time.Millisecond, "60": time.Minute, "1m": time.Minute,
+		"0": 0, "0s": 0, "30": 30 * time.Second, "1.5": 1500 * time.Millisecond, "500ms": 500 * time.Millisecond,
+		"60": time.Minute, "1m": time.Minute,
 	} {
 		f.waits = nil
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/old?%77ait="+value, "").Code, value)
@@ -269,10 +283,14 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
-			f.callers[fakeToken] = &access.Principal{Role: access.Publish, Namespace: job.DefaultNamespace, Bodies: true}
+			f.callers[fakeToken] = &access.Principal{
+				Role:      access.Publish,
+				Namespace: job.DefaultNamespace, Bodies: true,
+			}
 			f.register = func(n job.New) store.RoutedResult {
 				result := f.insert(n)
-				result.Job.URL, result.Job.Lane, result.Job.Durability = "", "topic.example:443", &job.Durability{Replicas: 1}
+				result.Job.URL, result.Job.Lane, result.Job.Durability = "", "topic.example:443",
+					&job.Durability{Replicas: 1}
 				return result
 			}
 			f.waitForEnd = func(context.Context) error { return fail(f) }
@@ -280,14 +298,18 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 			w := call(t, h, http.MethodPost, "/v1/jobs?wait=60s", waitBody, "Authorization", "Bearer "+fakeToken)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body)
 			require.Equal(t, "/v1/jobs/new", w.Header().Get("Location"))
-			require.JSONEq(t, `{"id": "new", "topic": "default", "lane": "[redacted]", "durability": {"replicas": 1, "synced": false}}`, w.Body.String(),
+			require.JSONEq(t, `{"id": "new", "topic": "default", "lane": "[redacted]", "durability": {"replicas": 1, `+
+				`"synced": false}}`, w.Body.String(),
 				"nothing is known of its state, and the token may not read that of the topic")
 			var value any
 			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &value))
 			contract().at("components", "schemas", "UnreadJob").holds(t, "unread", value)
 
 			if name != "removed" {
-				f.callers[fakeToken] = &access.Principal{Role: access.Publish, Namespace: job.DefaultNamespace, Bodies: true}
+				f.callers[fakeToken] = &access.Principal{
+					Role:      access.Publish,
+					Namespace: job.DefaultNamespace, Bodies: true,
+				}
 			}
 			w = call(t, h, http.MethodGet, "/v1/jobs/new?wait=60s", "", "Authorization", "Bearer "+fakeToken)
 			want := map[string]int{"store": 503, "removed": 404, "fault": 500, "revoked": 401}[name]
@@ -320,11 +342,15 @@ func TestWait_ClosesConnectionsWhenTheProcessStops(t *testing.T) {
 
 func TestWait_ShowsWhatTheTokenMayRead(t *testing.T) {
 	f := fullService()
-	f.callers[fakeToken] = &access.Principal{Role: access.Publish, Namespace: job.DefaultNamespace, Topics: access.Topics{"order.*"}}
+	f.callers[fakeToken] = &access.Principal{
+		Role: access.Publish, Namespace: job.DefaultNamespace,
+		Topics: access.Topics{"order.*"},
+	}
 	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
 	auth := []string{"Authorization", "Bearer " + fakeToken}
 	f.waitForEnd = func(context.Context) error { f.deliver("new"); return nil }
-	w := call(t, h, http.MethodPost, "/v1/jobs?wait=30s", strings.Replace(waitBody, "{", `{"topic": "order.close", `, 1), auth...)
+	w := call(t, h, http.MethodPost, "/v1/jobs?wait=30s",
+		strings.Replace(waitBody, "{", `{"topic": "order.close", `, 1), auth...)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body)
 	require.NotContains(t, w.Body.String(), "4711")
 	require.Equal(t, "[redacted]", requireWaited(t, w.Body).Attempts[0].ResponseBody)

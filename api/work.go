@@ -46,7 +46,9 @@ func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // startOrder starts the work that was read, or err.
-func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error) error {
+func (a *api) startOrder(
+	w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error,
+) error {
 	if err == nil {
 		err = scope.CheckTopic(r.Context(), f.Filter.Topic)
 	}
@@ -76,7 +78,8 @@ func (a *api) startOrder(w http.ResponseWriter, r *http.Request, action access.A
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
 	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within}
-	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // the service reads as many at a time
+	// the service reads as many at a time
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
 		var found store.Groups
 		var err error
 		if len(f.IDs) > 0 {
@@ -87,13 +90,15 @@ func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRe
 		if err != nil {
 			return err
 		}
-		found.Groups = slices.DeleteFunc(slices.Clone(found.Groups), func(g store.Group) bool { return store.IsInternal(g.Topic) })
+		found.Groups = slices.DeleteFunc(slices.Clone(found.Groups),
+			func(g store.Group) bool { return store.IsInternal(g.Topic) })
 		o.WorkCount(found)
 		return nil
 	})
 }
 
-// listWork answers with a page of bulk work. A token that is restricted to topics sees the work whose filter names one of them.
+// listWork answers with a page of bulk work. A token that is restricted to topics sees the work whose filter names one
+// of them.
 func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.Filter(job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled)

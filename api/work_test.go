@@ -18,12 +18,16 @@ import (
 func TestWork_StartsListsAndStops(t *testing.T) {
 	f := newFake()
 	f.work = store.Work{
-		ID: "w1", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000).UTC(), Total: 9, ETA: time.UnixMilli(9000).UTC(),
-		WorkCounts: store.WorkCounts{Matched: 3, Done: 2, Skipped: 1, Failures: []store.WorkFailure{{ID: "a", Reason: "not found"}}},
+		ID: "w1", State: store.WorkRunning, CreatedAt: time.UnixMilli(1000).UTC(), Total: 9,
+		ETA: time.UnixMilli(9000).UTC(), WorkCounts: store.WorkCounts{
+			Matched: 3, Done: 2, Skipped: 1,
+			Failures: []store.WorkFailure{{ID: "a", Reason: "not found"}},
+		},
 	}
 	h := handlerOf(f)
 	w := call(t, h, http.MethodPost, "/v1/work", `{"action": "revive", "where": {"topic": "orders", "status": 500},
-		"change": {"url": "https://a.example/", "delay": "1m", "expires_in": "1h"}, "rate": "50/s", "lane_rate": "5/s"}`)
+		"change": {"url": "https://a.example/", "delay": "1m", "expires_in": "1h"}, "rate": "50/s", "lane_rate": `+
+		`"5/s"}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body)
 	require.Equal(t, "/v1/work/w1", w.Header().Get("Location"))
 	require.JSONEq(t, `{"id": "w1", "action": "revive", "where": {"topic": "orders", "status": 500},
@@ -77,8 +81,10 @@ func TestWork_HasTheStatesOfItsAction(t *testing.T) {
 
 func TestWork_OrdersAnEditLikePATCH(t *testing.T) {
 	f := newFake()
-	w := call(t, handlerOf(f), http.MethodPost, "/v1/work", `{"action": "edit", "where": {"topic": "a"}, "change": {"url": "https://b.example/",
-		"headers": {"authorization": "Bearer hunter2", "x-a": "1"}, "labels": null, "ladder": ["1s"], "retries": 3, "timeout": "1s", "delay": "1h",
+	w := call(t, handlerOf(f), http.MethodPost, "/v1/work", `{"action": "edit", "where": {"topic": "a"}, "change": `+
+		`{"url": "https://b.example/",
+		"headers": {"authorization": "Bearer hunter2", "x-a": "1"}, "labels": null, "ladder": ["1s"], "retries": 3, `+
+		`"timeout": "1s", "delay": "1h",
 		"expires_at": null}}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body)
 	e := f.order.Edit
@@ -113,7 +119,8 @@ func TestWork_CountsInADryRun(t *testing.T) {
 		w := call(t, h, http.MethodPost, "/v1/work", `{"action": "revive", "where": `+where+`, "dry_run": true}`)
 		require.Equal(t, http.StatusOK, w.Code, w.Body)
 		require.JSONEq(t, `{"dry_run": true, "matched": 4, "exact": true, "groups": [
-			{"topic": "orders", "reason": "exhausted", "count": 3}, {"topic": "mails", "reason": null, "count": 1}]}`, w.Body.String())
+			{"topic": "orders", "reason": "exhausted", "count": 3}, {"topic": "mails", "reason": null, "count": 1}]}`,
+			w.Body.String())
 		require.Equal(t, []job.State{job.Dead}, f.filter.States)
 	}
 	require.Zero(t, f.by.Within)
@@ -130,42 +137,47 @@ func TestWork_CountsInADryRun(t *testing.T) {
 			w := call(t, h, http.MethodPost, path+"?within="+refused, order("true"))
 			require.Equal(t, []string{"?within"}, problemIn(t, w).fields(), refused)
 		}
-		require.Equal(t, []string{"?within"}, problemIn(t, call(t, h, http.MethodPost, path+"?within=1s", order("false"))).fields())
+		require.Equal(t, []string{"?within"},
+			problemIn(t, call(t, h, http.MethodPost, path+"?within=1s", order("false"))).fields())
 	}
 	require.Empty(t, f.order.Action, "nothing is started")
 }
 
 func TestWork_NamesEveryFault(t *testing.T) {
 	for body, field := range map[string]string{
-		`{"where": {"all": true}}`:                                                                      "/action",
-		`{"action": "melt", "where": {"all": true}}`:                                                    "/action",
-		`{"action": "purge"}`:                                                                           "/where",
-		`{"action": "purge", "where": {}}`:                                                              "/where",
-		`{"action": "purge", "where": {"all": false}}`:                                                  "/where",
-		`{"action": "purge", "where": {"state": "dead"}}`:                                               "/where",
-		`{"action": "purge", "where": {"all": true, "topic": "a"}}`:                                     "/where/all",
-		`{"action": "purge", "where": {"ids": ["a"], "topic": "a"}}`:                                    "/where/ids",
-		`{"action": "purge", "where": {"topic": "a b"}}`:                                                "/where/topic",
-		`{"action": "cancel", "where": {"topic": "_work"}}`:                                             "/where/topic",
-		`{"action": "cancel", "where": {"kind": "work"}}`:                                               "/where/topic",
-		`{"action": "purge", "where": {"topic": "a", "state": "running"}}`:                              "/where/state",
-		`{"action": "purge", "where": {"topic": "a", "state": []}}`:                                     "/where/state",
-		`{"action": "run", "where": {"topic": "a", "state": "ready"}}`:                                  "/where/state",
-		`{"action": "cancel", "where": {"topic": "a", "ended_after": "2030-01-31T08:00:00Z"}}`:          "/where/ended_after",
-		`{"action": "purge", "where": {"all": true}, "change": {"url": "https://a.example/"}}`:          "/change",
-		`{"action": "cancel", "where": {"all": true}, "change": {}}`:                                    "/change",
-		`{"action": "edit", "where": {"all": true}}`:                                                    "/change",
-		`{"action": "edit", "where": {"all": true}, "change": {}}`:                                      "/change",
-		`{"action": "edit", "where": {"all": true}, "change": []}`:                                      "/change",
-		`{"action": "edit", "where": {"all": true}, "change": {"url": "ftp://a"}}`:                      "/change/url",
-		`{"action": "edit", "where": {"all": true}, "change": {"body": 1}}`:                             "/change/body",
-		`{"action": "edit", "where": {"all": true}, "change": {"topic": "b"}}`:                          "/change/topic",
-		`{"action": "edit", "where": {"all": true}, "change": {"retries": 1}, "rate": "1/s"}`:           "/rate",
-		`{"action": "purge", "where": {"all": true}, "rate": "1/s"}`:                                    "/rate",
-		`{"action": "revive", "where": {"all": true}, "change": {"delay": "1m"}}`:                       "/change/delay",
-		`{"action": "revive", "where": {"all": true}, "change": {"url": "ftp://a"}}`:                    "/change/url",
-		`{"action": "revive", "where": {"all": true}, "change": {"body": "x"}}`:                         "/change/body",
-		`{"action": "revive", "where": {"all": true}, "change": {"headers": {"cookie": "[redacted]"}}}`: "/change/headers/cookie",
+		`{"where": {"all": true}}`:                                         "/action",
+		`{"action": "melt", "where": {"all": true}}`:                       "/action",
+		`{"action": "purge"}`:                                              "/where",
+		`{"action": "purge", "where": {}}`:                                 "/where",
+		`{"action": "purge", "where": {"all": false}}`:                     "/where",
+		`{"action": "purge", "where": {"state": "dead"}}`:                  "/where",
+		`{"action": "purge", "where": {"all": true, "topic": "a"}}`:        "/where/all",
+		`{"action": "purge", "where": {"ids": ["a"], "topic": "a"}}`:       "/where/ids",
+		`{"action": "purge", "where": {"topic": "a b"}}`:                   "/where/topic",
+		`{"action": "cancel", "where": {"topic": "_work"}}`:                "/where/topic",
+		`{"action": "cancel", "where": {"kind": "work"}}`:                  "/where/topic",
+		`{"action": "purge", "where": {"topic": "a", "state": "running"}}`: "/where/state",
+		`{"action": "purge", "where": {"topic": "a", "state": []}}`:        "/where/state",
+		`{"action": "run", "where": {"topic": "a", "state": "ready"}}`:     "/where/state",
+		`{"action": "cancel", "where": {"topic": "a", "ended_after": ` +
+			`"2030-01-31T08:00:00Z"}}`: "/where/ended_after",
+		`{"action": "purge", "where": {"all": true}, "change": {"url": "https://a.example/"}}`: "/change",
+		`{"action": "cancel", "where": {"all": true}, "change": {}}`:                           "/change",
+		`{"action": "edit", "where": {"all": true}}`:                                           "/change",
+		`{"action": "edit", "where": {"all": true}, "change": {}}`:                             "/change",
+		`{"action": "edit", "where": {"all": true}, "change": []}`:                             "/change",
+		`{"action": "edit", "where": {"all": true}, "change": {"url": "ftp://a"}}`:             "/change/url",
+		`{"action": "edit", "where": {"all": true}, "change": {"body": 1}}`:                    "/change/body",
+		`{"action": "edit", "where": {"all": true}, "change": {"topic": ` +
+			`"b"}}`: "/change/topic",
+		`{"action": "edit", "where": {"all": true}, "change": {"retries": 1}, "rate": "1/s"}`: "/rate",
+		`{"action": "purge", "where": {"all": true}, "rate": "1/s"}`:                          "/rate",
+		`{"action": "revive", "where": {"all": true}, "change": {"delay": ` +
+			`"1m"}}`: "/change/delay",
+		`{"action": "revive", "where": {"all": true}, "change": {"url": "ftp://a"}}`: "/change/url",
+		`{"action": "revive", "where": {"all": true}, "change": {"body": "x"}}`:      "/change/body",
+		`{"action": "revive", "where": {"all": true}, "change": {"headers": {"cookie": ` +
+			`"[redacted]"}}}`: "/change/headers/cookie",
 	} {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/work", body)
@@ -173,7 +185,8 @@ func TestWork_NamesEveryFault(t *testing.T) {
 		require.Contains(t, w.Body.String(), fmt.Sprintf(`"field":"%s"`, field), body)
 		require.Empty(t, f.order.Action, body)
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/work", `{"action": "edit", "where": {"all": true}, "change": {"retries": 1, "retries": 2}}`)
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/work",
+		`{"action": "edit", "where": {"all": true}, "change": {"retries": 1, "retries": 2}}`)
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.Contains(t, w.Body.String(), "/change/retries")
 }

@@ -37,8 +37,8 @@ type App struct {
 	files    *filewatch.Watcher
 }
 
-// New opens the stores and the API's port and wires the service. Nothing is delivered or answered before Run, which also
-// closes what New opened. Errors are written for the operator: they name the setting or resource and the cause.
+// New opens the stores and the API's port and wires the service. Nothing is delivered or answered before Run, which
+// also closes what New opened. Errors are written for the operator: they name the setting or resource and the cause.
 func New(ctx context.Context, options Options) (_ *App, err error) {
 	a := &App{options: options.withDefaults()}
 	if err := a.options.Validate(); err != nil {
@@ -85,11 +85,13 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	}
 	descriptors := planDescriptors(descriptorLimit(), len(a.stores), a.options.has(RoleWorker))
 	observer := metrics.New(metrics.Options{
-		Version: a.options.Version, MaxWaiting: descriptors.waiting, Logger: a.options.Logger, LogDropped: a.options.LogDropped,
+		Version: a.options.Version, MaxWaiting: descriptors.waiting, Logger: a.options.Logger,
+		LogDropped: a.options.LogDropped,
 	})
 	opts := dispatcher.Options{
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
-		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated, ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
+		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated,
+		ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
 	}
 	var tracer api.Tracer
 	if a.options.TracerProvider != nil {
@@ -112,13 +114,15 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	observer.Watch(a.service)
 	watchTokens := a.watchTokens("token", a.options.TokenFile)
 	handler := api.New(api.Options{
-		Service: a.service, MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting, Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(),
-		Process: a.service.Process(),
+		Service: a.service, MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting, Version: a.options.Version,
+		Commit: commit(), GoVersion: runtime.Version(), Process: a.service.Process(),
 		Access: access.Options{
-			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(), CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
+			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(),
+			CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),
 			WatchTokens: watchTokens, WatchMetricsTokens: a.watchTokens("metrics token", a.options.MetricsTokenFile),
 		},
-		Tracer: tracer, Metrics: observer.Handler(), Console: a.console(watchTokens), HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
+		Tracer: tracer, Metrics: observer.Handler(), Console: a.console(watchTokens),
+		HealthOnly: !a.options.has(RoleAPI), Closing: a.closing.Load, Logger: a.options.Logger,
 	})
 	a.server = api.Server(handler, a.options.Logger)
 	descriptors.log(a.options.Logger, a.options.has(RoleWorker))

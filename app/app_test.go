@@ -77,7 +77,8 @@ func TestRun_DeliversARegisteredJob(t *testing.T) {
 	}))
 	defer receiver.Close()
 	r := run(t, testOptions(t))
-	status, answer := r.ask(t, http.MethodPost, "/v1/jobs", `{"id": "one", "url": "`+receiver.URL+`", "body": {"a": 1}}`)
+	status, answer := r.ask(t, http.MethodPost, "/v1/jobs",
+		`{"id": "one", "url": "`+receiver.URL+`", "body": {"a": 1}}`)
 	require.Equal(t, http.StatusCreated, status, answer)
 	require.Equal(t, `one {"a": 1}`, <-got)
 	require.Eventually(t, func() bool {
@@ -135,10 +136,12 @@ func TestHost_IsCheckedWithoutAToken(t *testing.T) {
 		{"0.0.0.0:0", token, http.StatusOK, http.StatusOK},
 	} {
 		o := testOptions(t)
-		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Secret(c.token), c.token == "", []string{"ringback.internal"}
+		o.Addr, o.Token, o.NoAuth, o.AllowedHosts = c.addr, Secret(c.token), c.token == "",
+			[]string{"ringback.internal"}
 		r := run(t, o)
 		for host, want := range map[string]int{
-			"localhost": http.StatusOK, "ringback.internal:80": http.StatusOK, "10.1.2.3": c.address, "foreign.example": c.name,
+			"localhost": http.StatusOK, "ringback.internal:80": http.StatusOK, "10.1.2.3": c.address,
+			"foreign.example": c.name,
 		} {
 			header := []string{"Host", host}
 			if c.token != "" {

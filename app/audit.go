@@ -15,8 +15,8 @@ import (
 // AuditReport is the result of an audit of one store.
 type AuditReport = audit.Named
 
-// Audit audits the stores of Options.Store, of which only RedisPrefix and Logger are used besides, and calls done with the report
-// of each. Other processes may use the stores, but not a SQLite store that is to be repaired.
+// Audit audits the stores of Options.Store, of which only RedisPrefix and Logger are used besides, and calls done with
+// the report of each. Other processes may use the stores, but not a SQLite store that is to be repaired.
 func Audit(ctx context.Context, o Options, repair bool, done func(*AuditReport) error) error {
 	o = o.withDefaults()
 	stores, err := parseStores(o.Store)
@@ -63,9 +63,12 @@ func (n namedStore) openAuditor(ctx context.Context, o *Options, repair bool, lo
 	if n.file != "" {
 		a, err := sqlite.OpenAuditor(ctx, n.file, repair, log)
 		if err != nil && repair {
-			err = fmt.Errorf("%w; a SQLite store can be checked at any time, but repaired only while no process uses it", err)
+			err = fmt.Errorf(
+				"%w; a SQLite store can be checked at any time, but repaired only while no process uses it", err,
+			)
 		}
 		return a, err
 	}
-	return redis.OpenAuditor(ctx, redis.Options{URL: n.url, Prefix: o.RedisPrefix, Limits: policy.Builtin().Limits(), Logger: log})
+	return redis.OpenAuditor(ctx,
+		redis.Options{URL: n.url, Prefix: o.RedisPrefix, Limits: policy.Builtin().Limits(), Logger: log})
 }

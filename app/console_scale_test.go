@@ -27,7 +27,8 @@ const (
 	scaleJobs = 1_000
 	// scaleLanes is the largest number of lanes of a topic.
 	scaleLanes = 1_000
-	// lawfulJobs is the number of jobs from which on the time of a page is checked, too: somebody runs that by hand on an idle machine.
+	// lawfulJobs is the number of jobs from which on the time of a page is checked, too: somebody runs that by hand on
+	// an idle machine.
 	lawfulJobs = 1_000_000
 	// Bounds of a page.
 	maxPageBytes = 100_000
@@ -36,21 +37,24 @@ const (
 
 // scalePages are paths below the console. WORK is the id of bulk work.
 var scalePages = []string{
-	"", "topics", "topics/scale.later", "topics/scale.paused", "topics/scale.dead", "topics/scale.failing", "topics/scale.later/policy", "topics/scale.later/secrets",
-	"topics/scale.later/lanes/lane-7", "topics/scale.paused/lanes/lane-7", "topics/scale.dead/lanes/lane-7", "topics/scale.failing/lanes/lane-7",
+	"", "topics", "topics/scale.later", "topics/scale.paused", "topics/scale.dead", "topics/scale.failing",
+	"topics/scale.later/policy", "topics/scale.later/secrets", "topics/scale.later/lanes/lane-7",
+	"topics/scale.paused/lanes/lane-7", "topics/scale.dead/lanes/lane-7", "topics/scale.failing/lanes/lane-7",
 	"topics/scale.dead/lanes/lane-7/secrets",
-	"jobs", "jobs?topic=scale.later", "jobs?topic=scale.paused&state=ready", "jobs?state=scheduled", "jobs?state=dead", "jobs?lane=lane-7",
-	"jobs?label=n%3A17", "jobs?label=n%3Anone", "jobs?label=n%3A17&state=dead", "jobs?label=n%3Anone&state=dead", "jobs?id_prefix=later-1",
+	"jobs", "jobs?topic=scale.later", "jobs?topic=scale.paused&state=ready", "jobs?state=scheduled",
+	"jobs?state=dead", "jobs?lane=lane-7", "jobs?label=n%3A17", "jobs?label=n%3Anone", "jobs?label=n%3A17&state=dead",
+	"jobs?label=n%3Anone&state=dead", "jobs?id_prefix=later-1",
 	"jobs?id_prefix=none", "jobs?id=later-1", "jobs/later-1", "jobs/later-1/edit", "jobs/dead-1", "jobs/dead-1/copy",
 	"dead", "dead?topic=scale.dead", "dead?topic=scale.dead&lane=lane-7", "dead?label=n%3A17", "dead?label=n%3Anone",
-	"work", "work/WORK", "work/new?action=revive&topic=scale.dead", "work/new?action=revive", "work/new?action=cancel&topic=scale.later",
+	"work", "work/WORK", "work/new?action=revive&topic=scale.dead", "work/new?action=revive",
+	"work/new?action=cancel&topic=scale.later",
 	"work/new?action=run&topic=scale.later&label=n%3Anone", "work/new?action=purge&topic=scale.dead&lane=lane-7",
 	"schedules", "schedules/schedule-1", "schedules/new", "schedules/schedule-1/edit", "schedules/schedule-1/backfill",
 	"settings", "settings/tokens", "settings/namespaces", "settings/in-force", "settings/checks", "try",
 }
 
-// TestConsoleScale_BoundsEveryPage requests pages of a store with many jobs: of 10, 8 wait for their time and 1 is dead. The others are in
-// a paused topic, most of them due, in lanes that all have jobs that are not.
+// TestConsoleScale_BoundsEveryPage requests pages of a store with many jobs: of 10, 8 wait for their time and 1 is
+// dead. The others are in a paused topic, most of them due, in lanes that all have jobs that are not.
 func TestConsoleScale_BoundsEveryPage(t *testing.T) {
 	jobs := scaleJobs
 	if text := os.Getenv("RINGBACK_CONSOLE_JOBS"); text != "" {
@@ -150,10 +154,13 @@ func getPage(t *testing.T, browser *http.Client, address string) string {
 	return string(body)
 }
 
-// fillConsole registers jobs, starts bulk work, and puts settings. It waits until all have ended that can, and returns the id of work.
+// fillConsole registers jobs, starts bulk work, and puts settings. It waits until all have ended that can, and returns
+// the id of work.
 func fillConsole(t *testing.T, api *client.Client, jobs int) (work string) {
 	t.Helper()
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	receiver := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }),
+	)
 	t.Cleanup(receiver.Close)
 	policies := map[string]client.Policy{
 		"scale.later": {}, "scale.paused": {}, "scale.dead": {Breaker: &client.Breaker{Failures: new(0)}, Workers: 64},
@@ -170,8 +177,9 @@ func fillConsole(t *testing.T, api *client.Client, jobs int) (work string) {
 		for n := range jobs {
 			kind, n := n%10, n/10
 			j := client.Job{
-				ID: fmt.Sprintf("later-%d-%d", kind, n), Topic: "scale.later", Lane: fmt.Sprintf("lane-%d", n%scaleLanes),
-				Delay: time.Hour + time.Duration(n)*time.Second, Labels: map[string]string{"n": strconv.Itoa(n % 100)}, Body: map[string]int{"n": n},
+				ID: fmt.Sprintf("later-%d-%d", kind, n), Topic: "scale.later",
+				Lane: fmt.Sprintf("lane-%d", n%scaleLanes), Delay: time.Hour + time.Duration(n)*time.Second,
+				Labels: map[string]string{"n": strconv.Itoa(n % 100)}, Body: map[string]int{"n": n},
 			}
 			switch kind {
 			case 0:
@@ -198,13 +206,17 @@ func fillConsole(t *testing.T, api *client.Client, jobs int) (work string) {
 		require.NoError(t, result.Err)
 	}
 	for range min(jobs/100, 1000) {
-		w, err := api.StartWork(t.Context(), client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "scale.later", State: []client.State{client.Dead}}})
+		w, err := api.StartWork(t.Context(), client.WorkOrder{
+			Action: client.ActionRevive,
+			Where:  client.Where{Topic: "scale.later", State: []client.State{client.Dead}},
+		})
 		require.NoError(t, err)
 		work = w.ID
 	}
 	for n := range 50 {
 		_, err := api.PutSchedule(t.Context(), fmt.Sprintf("schedule-%d", n), client.ScheduleRequest{
-			Cron: "0 0 1 1 *", Timezone: "Europe/Berlin", Job: &client.ScheduleJob{Topic: "scale.later", URL: receiver.URL},
+			Cron: "0 0 1 1 *", Timezone: "Europe/Berlin",
+			Job: &client.ScheduleJob{Topic: "scale.later", URL: receiver.URL},
 		})
 		require.NoError(t, err)
 		_, err = api.PutTopic(t.Context(), fmt.Sprintf("topic-%d", n), client.Policy{URL: receiver.URL})

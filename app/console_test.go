@@ -35,7 +35,8 @@ func runConsole(t *testing.T) (r runningApp, root *client.Client) {
 // visit makes a request of a browser, and returns its status and its cookies.
 func (r runningApp) visit(t *testing.T, method, path, cookie string, form url.Values) (int, []*http.Cookie) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.Addr()+"/console/"+path, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.Addr()+"/console/"+path,
+		strings.NewReader(form.Encode()))
 	require.NoError(t, err)
 	req.Header.Set("Accept", "text/html")
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -91,7 +92,8 @@ func TestConsoleRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 			for name, session := range sessions {
 				status, _ := r.visit(t, route.Method, path, session, nil)
 				if principals[name].Allows(route.Action) {
-					require.NotContains(t, []int{http.StatusUnauthorized, http.StatusForbidden}, status, "%s with the role %s", what, name)
+					require.NotContains(t, []int{http.StatusUnauthorized, http.StatusForbidden}, status,
+						"%s with the role %s", what, name)
 					require.Less(t, status, http.StatusInternalServerError, "%s with the role %s", what, name)
 				} else {
 					require.Equal(t, http.StatusForbidden, status, "%s with the role %s", what, name)
@@ -102,8 +104,8 @@ func TestConsoleRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 	require.Greater(t, routes, 30)
 }
 
-// TestConsoleRoutes_AreRefusedByTheAPIToo sends the forms that change something with a token that may only read, to a console that
-// checks no roles itself.
+// TestConsoleRoutes_AreRefusedByTheAPIToo sends the forms that change something with a token that may only read, to a
+// console that checks no roles itself.
 func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 	r, root := runConsole(t)
 	token, err := root.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: string(access.Read)})
@@ -114,8 +116,10 @@ func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 	var changing []string
 	for i := range pages {
 		for j, route := range pages[i].Routes {
-			// Previews change nothing, nor does an empty form of a lane, and the API has no request for the checks of a process.
-			free := strings.HasSuffix(route.Path, "/preview") || strings.HasSuffix(route.Path, "/{lane}") || route.Path == "settings/checks"
+			// Previews change nothing, nor does an empty form of a lane, and the API has no request for the checks of a
+			// process.
+			free := strings.HasSuffix(route.Path, "/preview") || strings.HasSuffix(route.Path, "/{lane}") ||
+				route.Path == "settings/checks"
 			if route.Method == http.MethodPost && !reader.Allows(route.Action) && !free {
 				changing = append(changing, route.Path)
 			}
@@ -125,13 +129,17 @@ func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 	h := api.New(api.Options{
 		Service: r.service, Access: apiaccess.Options{Tokens: r.options.RootTokens()}, Logger: r.options.Logger,
 		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
-			return console.New(console.Options{API: routes, RootTokens: r.options.RootTokens(), OnShutdown: onShutdown, Pages: pages, Logger: r.options.Logger})
+			return console.New(console.Options{
+				API: routes, RootTokens: r.options.RootTokens(), OnShutdown: onShutdown,
+				Pages: pages, Logger: r.options.Logger,
+			})
 		},
 	})
 	refused := 0
 	for _, path := range changing {
 		w := httptest.NewRecorder()
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/console/"+wildcard.ReplaceAllString(path, "x"), nil)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost,
+			"http://127.0.0.1/console/"+wildcard.ReplaceAllString(path, "x"), nil)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Cookie", session)
 		h.ServeHTTP(w, req)

@@ -65,8 +65,10 @@ func testContract(t *testing.T, store string) {
 	seen := make(map[string]bool)
 	usual := []string{
 		"POST /v1/jobs 401", "POST /v1/jobs 403", "POST /v1/jobs 404", "PATCH /v1/jobs/{id} 403",
-		"POST /v1/jobs 201", "POST /v1/jobs 422", "POST /v1/jobs 400", "GET /v1/jobs 200", "GET /v1/jobs/{id} 200", "GET /v1/jobs/{id} 404",
-		"POST /v1/work 202", "GET /v1/work 200", "GET /v1/work/{id} 200", "POST /v1/work/{id}/stop 200", "PATCH /v1/jobs/{id} 422", "DELETE /v1/jobs/{id} 200", "POST /v1/batch 200", "PUT /v1/topics/{topic} 200", "GET /v1/topics 200",
+		"POST /v1/jobs 201", "POST /v1/jobs 422", "POST /v1/jobs 400", "GET /v1/jobs 200",
+		"GET /v1/jobs/{id} 200", "GET /v1/jobs/{id} 404", "POST /v1/work 202", "GET /v1/work 200",
+		"GET /v1/work/{id} 200", "POST /v1/work/{id}/stop 200", "PATCH /v1/jobs/{id} 422", "DELETE /v1/jobs/{id} 200",
+		"POST /v1/batch 200", "PUT /v1/topics/{topic} 200", "GET /v1/topics 200",
 	}
 	// Some of the usual answers are rare: random requests of their operations go on until all were given.
 	missing := slices.Clone(usual)
@@ -143,7 +145,9 @@ func newContract(t *testing.T, r runningApp, random *rand.Rand, receiver string)
 	t.Helper()
 	c := &contract{
 		random: random, receiver: receiver, base: "http://" + r.Addr(), answers: make(map[string]*jsonschema.Schema),
-		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 	t.Cleanup(c.client.CloseIdleConnections)
 	status, text := r.ask(t, http.MethodGet, "/openapi.json", "")
@@ -198,8 +202,8 @@ func escape(step string) string {
 	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
 }
 
-// closeSchemas forbids members that schemas do not declare: clients accept them, but the contract must name them. Schemas
-// that others include with allOf have an open copy.
+// closeSchemas forbids members that schemas do not declare: clients accept them, but the contract must name them.
+// Schemas that others include with allOf have an open copy.
 func closeSchemas(doc object) {
 	closeSchema(doc)
 	schemas := doc["components"].(object)["schemas"].(object)
@@ -312,7 +316,8 @@ func (c *contract) try(t *testing.T, op operation) (status int) {
 		body = []byte(c.junkText())
 	}
 	if c.one(25) {
-		header.Set(c.pick("If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Accept", "Idempotency-Key", "Accept-Encoding"),
+		header.Set(c.pick("If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Accept",
+			"Idempotency-Key", "Accept-Encoding"),
 			c.pick(`"1"`, "*", `W/"1"`, "x", "application/json", "text/plain", "gzip", "text/html", ""))
 	}
 	if !c.one(50) {
@@ -339,7 +344,8 @@ func (c *contract) try(t *testing.T, op operation) (status int) {
 		answer, err = io.ReadAll(resp.Body)
 		require.NoError(t, err)
 	}
-	about := method + " " + target + "\n" + printHeader(header) + "\n" + string(body) + "\n\n" + resp.Status + "\n" + printHeader(resp.Header) + "\n" + string(answer)
+	about := method + " " + target + "\n" + printHeader(header) + "\n" + string(body) + "\n\n" + resp.Status + "\n" +
+		printHeader(resp.Header) + "\n" + string(answer)
 	require.Less(t, resp.StatusCode, 500, about)
 	c.check(t, op, method, resp, answer, about)
 	if resp.StatusCode == http.StatusAccepted {
@@ -450,7 +456,8 @@ func (c *contract) text(name string, schema object) string {
 }
 
 func (c *contract) junkText() string {
-	return c.pick("", "0", "-1", "1e3", "null", "{}", "[]", "{", `{"a":`, "\xff", "é", "%", "a/b", strings.Repeat("a", 200), "99999999999999999999",
+	return c.pick("", "0", "-1", "1e3", "null", "{}", "[]", "{", `{"a":`, "\xff", "é", "%", "a/b",
+		strings.Repeat("a", 200), "99999999999999999999",
 		"2030-01-31T08:00:00Z", `{"a": 1, "a": 2}`, "\x00", `""`, "..a")
 }
 
@@ -581,7 +588,10 @@ func (c *contract) value(name string, schema object) any {
 // order returns an order of bulk work. Random ones are rarely accepted.
 func (c *contract) order() object {
 	action := c.pick("revive", "purge", "cancel", "run", "edit")
-	order := object{"action": action, "where": []object{{"topic": "orders"}, {"all": true}, {"ids": []any{c.id(), c.id()}}}[c.random.IntN(3)]}
+	order := object{
+		"action": action,
+		"where":  []object{{"topic": "orders"}, {"all": true}, {"ids": []any{c.id(), c.id()}}}[c.random.IntN(3)],
+	}
 	if action == "edit" {
 		order["change"] = object{"labels": object{"a": "b"}, "delay": "1h"}
 	}
@@ -649,7 +659,9 @@ func (c *contract) object(schema object) any {
 			made[name] = c.value(name, properties[name].(object))
 		}
 	}
-	for _, exclusive := range [][]string{{"body", "body_text", "body_base64", "content_type"}, {"delay", "run_at"}, {"expires_in", "expires_at"}} {
+	for _, exclusive := range [][]string{
+		{"body", "body_text", "body_base64", "content_type"}, {"delay", "run_at"}, {"expires_in", "expires_at"},
+	} {
 		kept := c.random.IntN(len(exclusive))
 		for i, name := range exclusive {
 			if i != kept && !c.one(10) {

@@ -17,7 +17,8 @@ type Copy = sqlite.Copy
 var ErrNoFile = errors.New("store: backup and restore need sqlite:FILE; use Redis's own tools for a Redis store")
 
 // ErrSeveralStores is returned for more than one store.
-var ErrSeveralStores = errors.New("store: several are configured, and each is copied by itself: pass one, as in --store sqlite:FILE")
+var ErrSeveralStores = errors.New("store: several are configured, and each is copied by itself: pass one, as in " +
+	"--store sqlite:FILE")
 
 // Backup copies a SQLite store, in use or not, to a new file and verifies the copy.
 func Backup(ctx context.Context, from, to string) (Copy, error) {

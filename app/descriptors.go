@@ -12,14 +12,15 @@ const (
 	maxAPIConns = 4096
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
-	// maxWaiting bounds the requests that wait, for the end of a job or for jobs to lease. They take at most half of the API's
-	// connections, and those for jobs to lease three quarters of that: 1,000.
+	// maxWaiting bounds the requests that wait, for the end of a job or for jobs to lease. They take at most half of
+	// the API's connections, and those for jobs to lease three quarters of that: 1,000.
 	maxWaiting = 1334
 	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
 )
 
-// descriptorPlan divides the process's file descriptors, so that API connections cannot starve deliveries and the store.
+// descriptorPlan divides the process's file descriptors, so that API connections cannot starve deliveries and the
+// store.
 type descriptorPlan struct {
 	limit      int // of the process; 0: unknown
 	api        int // connections to the API
@@ -28,10 +29,13 @@ type descriptorPlan struct {
 	idle       int // kept-alive connections to receivers
 }
 
-// planDescriptors gives the API a quarter, or three quarters in a process without deliveries. Deliveries get the rest, up
-// to a third of it for idle connections.
+// planDescriptors gives the API a quarter, or three quarters in a process without deliveries. Deliveries get the rest,
+// up to a third of it for idle connections.
 func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
-	p := descriptorPlan{limit: limit, api: maxAPIConns, waiting: maxWaiting, deliveries: pool.DefaultWorkers, idle: maxIdleConns}
+	p := descriptorPlan{
+		limit: limit, api: maxAPIConns, waiting: maxWaiting,
+		deliveries: pool.DefaultWorkers, idle: maxIdleConns,
+	}
 	if limit <= 0 {
 		return p
 	}

@@ -33,5 +33,6 @@ func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, planDescriptors(2*pool.DefaultWorkers, 1, true).deliveries, pool.DefaultWorkers)
-	require.Equal(t, planDescriptors(4096, 1, true).deliveries-15*storeDescriptors, planDescriptors(4096, MaxStores, true).deliveries)
+	require.Equal(t, planDescriptors(4096, 1, true).deliveries-15*storeDescriptors,
+		planDescriptors(4096, MaxStores, true).deliveries)
 }

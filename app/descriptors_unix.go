@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// descriptorLimit returns the soft limit of open files, which the Go runtime raises to the hard limit at start; 0: unknown.
+// descriptorLimit returns the soft limit of open files, which the Go runtime raises to the hard limit at start; 0:
+// unknown.
 func descriptorLimit() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

@@ -18,24 +18,24 @@ import (
 type DoctorOptions struct {
 	// Err is why the settings are refused, joined; nil: they are valid.
 	Err error
-	// NeedsToken and EncryptsSecrets say that one of Options.SecretFiles has the API's token, or the secret key, also if it could not be
-	// read.
+	// NeedsToken and EncryptsSecrets say that one of Options.SecretFiles has the API's token, or the secret key, also
+	// if it could not be read.
 	NeedsToken, EncryptsSecrets bool
 	// Server is the URL of the API of a running service. ServerNamed says that it must answer. Empty: none is asked.
 	Server      string
 	ServerNamed bool
 }
 
-// Doctor looks for what is wrong with the stores, the process, the settings and the running service, for at most 10 s. It needs no
-// service, and changes nothing. Options need not be valid: why not is a finding.
+// Doctor looks for what is wrong with the stores, the process, the settings and the running service, for at most 10 s.
+// It needs no service, and changes nothing. Options need not be valid: why not is a finding.
 func Doctor(ctx context.Context, o Options, more DoctorOptions) []doctor.Finding {
 	o = o.withDefaults()
 	now := time.Now()
 	checks := o.settings(more, now).Check()
 	stores, _ := parseStores(o.Store) // invalid stores are in more.Err
 	checks = append(checks, doctor.Process{
-		Files: descriptorLimit(), FilesNeeded: neededDescriptors(max(len(stores), 1), o.has(RoleWorker)), MemoryLimit: debug.SetMemoryLimit(-1),
-		PID: os.Getpid(), Root: os.DirFS("/"), Now: now,
+		Files: descriptorLimit(), FilesNeeded: neededDescriptors(max(len(stores), 1), o.has(RoleWorker)),
+		MemoryLimit: debug.SetMemoryLimit(-1), PID: os.Getpid(), Root: os.DirFS("/"), Now: now,
 	}.Check())
 	if more.Server != "" {
 		server := doctor.Server{URL: more.Server, Named: more.ServerNamed, Version: o.Version}
@@ -66,8 +66,10 @@ func (a *App) check(ctx context.Context) []doctor.Finding {
 func (o Options) settings(more DoctorOptions, now time.Time) doctor.Settings {
 	host, _ := splitAddr(o.Addr) // an invalid one is in more.Err
 	s := doctor.Settings{
-		Err: more.Err, Addr: o.Addr, ServesAPI: o.has(RoleAPI), Loopback: loopback(host), NeedsToken: o.Token != "" || more.NeedsToken, Delivers: o.has(RoleWorker),
-		SecretFiles: o.SecretFiles, EncryptsSecrets: o.SecretKey != "" || more.EncryptsSecrets, AllowPrivate: o.AllowPrivate, AllowTargets: o.AllowTargets, Now: now,
+		Err: more.Err, Addr: o.Addr, ServesAPI: o.has(RoleAPI), Loopback: loopback(host),
+		NeedsToken: o.Token != "" || more.NeedsToken, Delivers: o.has(RoleWorker), SecretFiles: o.SecretFiles,
+		EncryptsSecrets: o.SecretKey != "" || more.EncryptsSecrets, AllowPrivate: o.AllowPrivate,
+		AllowTargets: o.AllowTargets, Now: now,
 	}
 	if o.CAFile != "" {
 		s.Certificates = append(s.Certificates, o.CAFile)

@@ -24,7 +24,8 @@ func TestDoctor_RunsBesideAService(t *testing.T) {
 		levels[f.Check] = f
 	}
 	for _, check := range []doctor.Name{
-		doctor.SettingsValid, doctor.SettingsListen, doctor.SettingsDNS, doctor.ProcessFiles, doctor.ServerReady, doctor.ServerVersion, doctor.ServerClock,
+		doctor.SettingsValid, doctor.SettingsListen, doctor.SettingsDNS, doctor.ProcessFiles, doctor.ServerReady,
+		doctor.ServerVersion, doctor.ServerClock,
 		doctor.SQLiteFiles, doctor.SQLiteOwner, doctor.SQLiteLog, doctor.SQLiteSchema, doctor.SQLiteIntegrity,
 	} {
 		require.Equal(t, doctor.OK, levels[check].Level, levels[check])
@@ -34,7 +35,8 @@ func TestDoctor_RunsBesideAService(t *testing.T) {
 }
 
 func TestDoctor_ReportsWhatIsRefusedAndExaminesTheRest(t *testing.T) {
-	findings := Doctor(t.Context(), Options{Store: "main=redis://127.0.0.1:1 eu=sqlite:/nowhere/jobs.db", Roles: Roles{RoleAPI}}, DoctorOptions{Err: errors.New("grace: is odd")})
+	findings := Doctor(t.Context(), Options{Store: "main=redis://127.0.0.1:1 " +
+		"eu=sqlite:/nowhere/jobs.db", Roles: Roles{RoleAPI}}, DoctorOptions{Err: errors.New("grace: is odd")})
 	subjects := make(map[string]doctor.Level)
 	for _, f := range findings {
 		if f.Level == doctor.Fault {
@@ -42,14 +44,17 @@ func TestDoctor_ReportsWhatIsRefusedAndExaminesTheRest(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]doctor.Level{
-		"settings settings-valid": doctor.Fault, "store main (redis://127.0.0.1:1/0) redis-reach": doctor.Fault, "store eu (sqlite:/nowhere/jobs.db) sqlite-files": doctor.Fault,
+		"settings settings-valid": doctor.Fault, "store main (redis://127.0.0.1:1/0) redis-reach": doctor.Fault,
+		"store eu (sqlite:/nowhere/jobs.db) sqlite-files": doctor.Fault,
 	}, subjects)
-	require.NotEmpty(t, Doctor(t.Context(), Options{Store: "postgres://x", Roles: Roles{RoleAPI}}, DoctorOptions{Err: errors.New("store: must be sqlite:FILE")}))
+	require.NotEmpty(t, Doctor(t.Context(), Options{Store: "postgres://x", Roles: Roles{RoleAPI}},
+		DoctorOptions{Err: errors.New("store: must be sqlite:FILE")}))
 }
 
 func TestProxyAddr_IsThatOfReceivers(t *testing.T) {
 	for text, want := range map[ProxyURL]string{
-		ProxyNone: "", "http://proxy.internal": "proxy.internal:80", "https://user:pass@proxy.internal": "proxy.internal:443", "http://10.0.0.1:3128": "10.0.0.1:3128", "x": "",
+		ProxyNone: "", "http://proxy.internal": "proxy.internal:80",
+		"https://user:pass@proxy.internal": "proxy.internal:443", "http://10.0.0.1:3128": "10.0.0.1:3128", "x": "",
 	} {
 		require.Equal(t, want, Options{Proxy: text}.proxyAddr(), text)
 	}

@@ -18,7 +18,8 @@ import (
 // status makes one request and returns the response's status, 0 without a response.
 func status(t *testing.T, a *App, path string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+a.Addr()+path, http.NoBody)
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet,
+		"http://"+a.Addr()+path, http.NoBody)
 	require.NoError(t, err)
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
@@ -31,7 +32,8 @@ func status(t *testing.T, a *App, path string) int {
 // send makes one request with JSON on a separate connection, which may be used again.
 func send(t *testing.T, a *App, method, path, body string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, "http://"+a.Addr()+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method,
+		"http://"+a.Addr()+path, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	client := new(http.Transport)

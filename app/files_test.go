@@ -20,7 +20,8 @@ import (
 	"github.com/ringback/ringback/internal/testlog"
 )
 
-// deriveKeys derives the keys of the console's sessions: signing in must not take as long as that does under the race detector.
+// deriveKeys derives the keys of the console's sessions: signing in must not take as long as that does under the race
+// detector.
 func deriveKeys(root ...redact.Text) { session.New(root, 0).IDs() }
 
 // lookTwice loads files that have changed.

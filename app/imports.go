@@ -21,8 +21,8 @@ func checkImports(ctx context.Context, n namedStore, main store.Settings) error 
 // importsEvery is the interval at which a process looks whether an import has begun.
 const importsEvery = 5 * time.Second
 
-// watchImports returns an error when an import has begun in a main store: its locks may have been free for a moment. It returns nil
-// when ctx ends.
+// watchImports returns an error when an import has begun in a main store: its locks may have been free for a moment. It
+// returns nil when ctx ends.
 func watchImports(ctx context.Context, n namedStore, main store.Settings) error {
 	tick := time.NewTicker(importsEvery)
 	defer tick.Stop()
@@ -38,8 +38,8 @@ func watchImports(ctx context.Context, n namedStore, main store.Settings) error 
 	}
 }
 
-// AcceptImports ends the imports into stores that were interrupted, so that what they have stored is delivered. It returns their
-// number.
+// AcceptImports ends the imports into stores that were interrupted, so that what they have stored is delivered. It
+// returns their number.
 func AcceptImports(ctx context.Context, o TransferOptions) (_ int, err error) {
 	t, closeAll, err := o.openStores(ctx, true)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestWatchImports_EndsWhenAnImportBegins(t *testing.T) {
 		})
 		began := time.Now()
 		err := watchImports(t.Context(), namedStore{name: "main", storeName: storeName{file: "x.db"}}, s)
-		require.ErrorContains(t, err, "open the store sqlite:x.db: an import that began at 2026-01-02T03:04:05Z is not complete")
+		require.ErrorContains(t, err,
+			"open the store sqlite:x.db: an import that began at 2026-01-02T03:04:05Z is not complete")
 		require.Less(t, time.Since(began), time.Minute+2*importsEvery)
 	})
 }

@@ -42,10 +42,12 @@ func (a *App) openEngine(ctx context.Context, n namedStore) (engine, error) {
 	return e, nil
 }
 
-// newService makes a dispatcher for the main store, which is open, and for each of the others. They share the workers of the
-// process. A store beside main that is unavailable is opened later, so that it does not keep the process from serving the
-// others.
-func (a *App) newService(ctx context.Context, main engine, opts dispatcher.Options, observer *metrics.Metrics) (*multistore.Service, error) {
+// newService makes a dispatcher for the main store, which is open, and for each of the others. They share the workers
+// of the process. A store beside main that is unavailable is opened later, so that it does not keep the process from
+// serving the others.
+func (a *App) newService(
+	ctx context.Context, main engine, opts dispatcher.Options, observer *metrics.Metrics,
+) (*multistore.Service, error) {
 	share := pool.DefaultWorkers / len(a.stores)
 	opts.Workers, opts.MaxBytes = pool.DefaultWorkers-share*(len(a.stores)-1), pool.DefaultMaxBytes/len(a.stores)
 	opts.Owner = store.NewLeaseOwner()

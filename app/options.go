@@ -24,14 +24,14 @@ import (
 type Options struct {
 	// Addr is the API's host:port; port 0 takes a free one. Default: 127.0.0.1:8080.
 	Addr string
-	// Store is sqlite:FILE, or a Redis URL as connect.ParseAddress parses it. Or it is several, each NAME=URL, separated by
-	// white space; one of them is named main, or has no name. Default: sqlite:ringback.db.
+	// Store is sqlite:FILE, or a Redis URL as connect.ParseAddress parses it. Or it is several, each NAME=URL,
+	// separated by white space; one of them is named main, or has no name. Default: sqlite:ringback.db.
 	Store string
-	// Shards is the number of shards of Redis stores, 1 to 256, fixed at the first use of each. Zero: the store's number; for a
-	// new store 1, on a cluster 16.
+	// Shards is the number of shards of Redis stores, 1 to 256, fixed at the first use of each. Zero: the store's
+	// number; for a new store 1, on a cluster 16.
 	Shards Shards
-	// RedisPrefix is the prefix of every Redis key on all stores, so that installations can share a Redis; 1 to 64 of A-Z a-z 0-9 . _ -.
-	// Default: rb.
+	// RedisPrefix is the prefix of every Redis key on all stores, so that installations can share a Redis; 1 to 64 of
+	// A-Z a-z 0-9 . _ -. Default: rb.
 	RedisPrefix string
 	// RedisWait is the durability that an API write waits for, beyond execution by the primary. Default: none.
 	RedisWait RedisWait
@@ -39,8 +39,8 @@ type Options struct {
 	Roles Roles
 	// AllowPrivate lets jobs call loopback and private networks, never link-local ones, metadata services or the API.
 	AllowPrivate bool
-	// AllowTargets are networks, addresses and host names that jobs may call although they are not public. DenyTargets are
-	// never called and take precedence over every other setting. See guard.ParseTargets.
+	// AllowTargets are networks, addresses and host names that jobs may call although they are not public. DenyTargets
+	// are never called and take precedence over every other setting. See guard.ParseTargets.
 	AllowTargets []string
 	DenyTargets  []string
 	// Proxy is the forward proxy for deliveries, http:// or https://; ProxyNone disables it. Default: from HTTPS_PROXY,
@@ -67,8 +67,8 @@ type Options struct {
 	// balancers notice. At most the time that attempts in flight get: the grace less 5 s (half of a grace under 10 s).
 	// A process without RoleAPI does not drain. Default: zero, the API's port closes at once.
 	Drain time.Duration
-	// Token is the root token, or several for rotation, one a line. Empty: requests without a token are served, allowed only
-	// on loopback, without RoleAPI, or with NoAuth.
+	// Token is the root token, or several for rotation, one a line. Empty: requests without a token are served, allowed
+	// only on loopback, without RoleAPI, or with NoAuth.
 	Token Secret
 	// TokenFile is the file that Token was read from, which is read again when it changes. Default: Token stays.
 	TokenFile string
@@ -80,7 +80,8 @@ type Options struct {
 	NoAuth bool
 	// NoConsole leaves out the web console, which a process with RoleAPI serves at /console/.
 	NoConsole bool
-	// InForce are the settings in force, which the console shows to the root. Secrets are not their values. Default: they are not known.
+	// InForce are the settings in force, which the console shows to the root. Secrets are not their values. Default:
+	// they are not known.
 	InForce []Setting
 	// Inbox is a receiver in the same process, which the console shows to the root. Default: none.
 	Inbox Inbox `json:"-"`
@@ -90,14 +91,15 @@ type Options struct {
 	Logger *slog.Logger
 	// LogDropped returns the number of dropped log lines, for the metrics; nil: always zero.
 	LogDropped func() uint64 `json:"-"`
-	// TracerProvider makes the spans of registrations and attempts, whose traces jobs carry. It is not shut down. Default: none are
-	// made.
+	// TracerProvider makes the spans of registrations and attempts, whose traces jobs carry. It is not shut down.
+	// Default: none are made.
 	TracerProvider tracing.Provider `json:"-"`
 	// Version is reported by the API and in the User-Agent of deliveries. Default: dev.
 	Version string
 }
 
-// RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by commas.
+// RedisWait is the durability that an API write waits for. Its text is replicas=N, fsync and timeout=D, separated by
+// commas.
 type RedisWait = connect.Wait
 
 // Setting is a setting in force, and where it comes from.
@@ -150,14 +152,16 @@ func (o Options) Validate() error {
 	if host, err := splitAddr(o.Addr); err != nil {
 		problem("addr: %w", err)
 	} else if !loopback(host) && o.Token == "" && !o.NoAuth && o.has(RoleAPI) {
-		problem("addr: %s is reachable from other machines: set RINGBACK_TOKEN or --token-file, or pass --no-auth", o.Addr)
+		problem("addr: %s is reachable from other machines: set RINGBACK_TOKEN or --token-file, or pass --no-auth",
+			o.Addr)
 	}
 	if o.Token != "" && o.NoAuth {
 		problem("no-auth: cannot be combined with a token")
 	}
 	errs = append(errs, checkTokens("token", o.Token), checkTokens("metrics token", o.MetricsToken))
 	for _, name := range o.AllowedHosts {
-		if _, hosts, err := guard.ParseTargets([]string{name}); err != nil || len(hosts) == 0 || strings.HasPrefix(hosts[0], "*") {
+		if _, hosts, err := guard.ParseTargets([]string{name}); err != nil || len(hosts) == 0 ||
+			strings.HasPrefix(hosts[0], "*") {
 			problem("allowed-hosts: %q is not a host name such as ringback.internal", name)
 		}
 	}
@@ -183,7 +187,8 @@ func (o Options) Validate() error {
 	if o.Grace < MinGrace || o.Grace > MaxGrace {
 		problem("grace: %s is not between %s and %s", o.Grace, MinGrace, MaxGrace)
 	} else if o.Drain < 0 || o.Drain > o.workTime() {
-		problem("drain: %s is not between 0s and %s, the grace of %s less the time for settling", o.Drain, o.workTime(), o.Grace)
+		problem("drain: %s is not between 0s and %s, the grace of %s less the time for settling",
+			o.Drain, o.workTime(), o.Grace)
 	}
 	return errors.Join(errs...)
 }
@@ -201,7 +206,8 @@ func checkTokens(what string, text Secret) error {
 		if strings.ContainsFunc(string(token), func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return fmt.Errorf("%s: must be visible ASCII without spaces, one token a line", what)
 		} else if len(token) < MinToken {
-			return fmt.Errorf("%s: must have at least %d characters: generate one with openssl rand -hex 32", what, MinToken)
+			return fmt.Errorf("%s: must have at least %d characters: generate one with openssl rand -hex 32", what,
+				MinToken)
 		}
 	}
 	return nil

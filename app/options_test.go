@@ -12,8 +12,8 @@ import (
 
 func TestValidate_ReportsAllProblems(t *testing.T) {
 	err := Options{
-		Addr: "8080", Store: "mysql://x", Shards: Shards{"main": -1}, MaxBody: -1, Grace: time.Millisecond, Token: "a b", NoAuth: true,
-		Roles: []Role{"carrier"},
+		Addr: "8080", Store: "mysql://x", Shards: Shards{"main": -1}, MaxBody: -1, Grace: time.Millisecond,
+		Token: "a b", NoAuth: true, Roles: []Role{"carrier"},
 	}.Validate()
 	require.Error(t, err)
 	problems := strings.Split(err.Error(), "\n")
@@ -90,7 +90,10 @@ func TestParseStore(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, name.String())
 	}
-	for _, text := range []string{"", "ringback.db", "sqlite:", "sqlite::memory:", "redis:", "redis://", "redis:///3", "redis://:pw@", "mysql://x", "redis://u:pw@%zz/"} {
+	for _, text := range []string{
+		"", "ringback.db", "sqlite:", "sqlite::memory:", "redis:", "redis://", "redis:///3",
+		"redis://:pw@", "mysql://x", "redis://u:pw@%zz/",
+	} {
 		_, err := parseStore(text)
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "pw")
@@ -99,12 +102,13 @@ func TestParseStore(t *testing.T) {
 
 func TestParseStores(t *testing.T) {
 	for text, want := range map[string]string{
-		"redis://localhost":                                      "redis://localhost:6379/0",
-		"main=redis://:pw@a/2":                                   "redis://:xxxxx@a:6379/2",
-		"sqlite:/my data/x=y.db":                                 "sqlite:/my data/x=y.db",
-		"sqlite:x.db\neu=redis://a":                              "main=sqlite:x.db eu=redis://a:6379/0",
-		"eu=redis://a  main=sqlite:my x.db\t asia-2=unix:///s\n": "main=sqlite:my x.db eu=redis://a:6379/0 asia-2=unix:///s",
-		"eu=redis+cluster://a,b:2 redis://a":                     "main=redis://a:6379/0 eu=redis+cluster://a:6379,b:2",
+		"redis://localhost":         "redis://localhost:6379/0",
+		"main=redis://:pw@a/2":      "redis://:xxxxx@a:6379/2",
+		"sqlite:/my data/x=y.db":    "sqlite:/my data/x=y.db",
+		"sqlite:x.db\neu=redis://a": "main=sqlite:x.db eu=redis://a:6379/0",
+		"eu=redis://a  main=sqlite:my x.db\t " +
+			"asia-2=unix:///s\n": "main=sqlite:my x.db eu=redis://a:6379/0 asia-2=unix:///s",
+		"eu=redis+cluster://a,b:2 redis://a": "main=redis://a:6379/0 eu=redis+cluster://a:6379,b:2",
 	} {
 		stores, err := parseStores(text)
 		require.NoError(t, err, text)
@@ -112,9 +116,11 @@ func TestParseStores(t *testing.T) {
 		require.Equal(t, want, listStores(stores))
 	}
 	for text, want := range map[string]string{
-		" ":                                    "is blank",
-		"eu=redis://a":                         "the store main is missing: it has the tokens and namespaces, so name one of the stores main",
-		"redis://:pw@a redis://b":              "two stores have the name main: name each, as in --store main=URL --store eu=URL",
+		" ": "is blank",
+		"eu=redis://a": "the store main is missing: it has the tokens and namespaces, so " +
+			"name one of the stores main",
+		"redis://:pw@a " +
+			"redis://b": "two stores have the name main: name each, as in --store main=URL --store eu=URL",
 		"main=redis://a main=redis://b":        "two stores have the name main",
 		"sqlite:x eu=sqlite:./x":               "main and eu are the same store, sqlite:./x",
 		"redis://:pw@a eu=redis://:pw@a":       "main and eu are the same store, redis://:xxxxx@a:6379/0",
@@ -136,11 +142,19 @@ func TestValidate_ChecksTheSettingsOfEachStore(t *testing.T) {
 	const two = "sqlite:x eu=redis://a"
 	require.NoError(t, Options{Store: two, Shards: Shards{"main": 1, "eu": 16}, RedisPrefix: "x"}.Validate())
 	for want, o := range map[string]Options{
-		"shards: a sqlite store has one shard, not 2":                           {Store: two, Shards: Shards{"main": 2}},
-		"shards: there is no store asia":                                        {Store: two, Shards: Shards{"asia": 2}},
-		"shards: 257 is not between 1 and 256":                                  {Store: two, Shards: Shards{"eu": 257}},
-		"redis-prefix, redis-wait: cannot be combined with a sqlite store":      {Store: "sqlite:x eu=sqlite:y", RedisPrefix: "x"},
-		"roles: a sqlite store needs one process with both api and worker, not": {Store: "redis://b eu=sqlite:y", Roles: Roles{RoleWorker}},
+		"shards: a sqlite store has one shard, not 2": {
+			Store: two, Shards: Shards{"main": 2},
+		},
+		"shards: there is no store " +
+			"asia": {Store: two, Shards: Shards{"asia": 2}},
+		"shards: 257 is not between 1 and 256": {
+			Store: two, Shards: Shards{"eu": 257},
+		},
+		"redis-prefix, redis-wait: cannot be combined with a sqlite " +
+			"store": {Store: "sqlite:x eu=sqlite:y", RedisPrefix: "x"},
+		"roles: a sqlite store needs one process with both api and worker, not": {
+			Store: "redis://b eu=sqlite:y", Roles: Roles{RoleWorker},
+		},
 	} {
 		require.ErrorContains(t, o.Validate(), want)
 	}

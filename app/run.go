@@ -20,8 +20,10 @@ var errExited = errors.New("exited unexpectedly")
 // Run delivers and serves until ctx ends or a component fails, then stops within the grace. It returns nil after an
 // orderly stop. It closes everything that New opened and may be called once.
 //
-//	ctx ends ─┬─ dispatcher: unready; stops claiming and carrying; attempts in flight end, the rest is released; settled ─┬─ teardown
-//	          └─ server: serves during the drain; then accepts no connection; requests in flight end ─────────────────────┘
+//	ctx ends ─┬─ dispatcher: unready; stops claiming and carrying; attempts in flight end ─┬─ teardown
+//	          └─ server: serves during the drain; then ends the requests in flight ────────┘
+//
+// The dispatcher releases what it has not begun, and settles all. The server accepts no connection after the drain.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.down.run()) }()
 	log := a.options.Logger
@@ -54,7 +56,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 		defer close(served)
 		end(fmt.Errorf("serve the API: %w", a.server.Serve(limits.LimitHeaders(a.listener))))
 	})
-	log.Info("listening", "addr", a.Addr(), "store", listStores(a.stores), "roles", a.options.Roles, "version", a.options.Version, "process", a.service.Process())
+	log.Info("listening", "addr", a.Addr(), "store", listStores(a.stores), "roles", a.options.Roles, "version",
+		a.options.Version, "process", a.service.Process())
 
 	<-running.Done()
 	began := time.Now()
@@ -84,8 +87,8 @@ func (a *App) drain(served <-chan struct{}) {
 	}
 }
 
-// endServing stops accepting requests and waits for those in flight as long as attempts in flight may take (after a long
-// drain: half of the remaining grace), then closes their connections.
+// endServing stops accepting requests and waits for those in flight as long as attempts in flight may take (after a
+// long drain: half of the remaining grace), then closes their connections.
 func (a *App) endServing(ctx context.Context, began time.Time) {
 	gone := time.Since(began)
 	ctx, cancel := context.WithTimeout(ctx, max(a.options.workTime()-gone, (a.options.Grace-gone)/2))

@@ -22,7 +22,8 @@ import (
 	"github.com/ringback/ringback/internal/testlog"
 )
 
-// hunter2 is part of every secret of the test. It is repeated so that its base64 form can be searched for at any offset.
+// hunter2 is part of every secret of the test. It is repeated so that its base64 form can be searched for at any
+// offset.
 const hunter2 = "hunter2hunter2hunter2"
 
 // collector is a receiver that records requests as text. A path such as /500 selects the response's status.
@@ -121,8 +122,8 @@ var secrecyStores = map[string]func(t *testing.T, dir string) string{
 	},
 }
 
-// An attacker who may change settings tries to have secret headers sent to another receiver, or shown. Files of the store
-// contain none either.
+// An attacker who may change settings tries to have secret headers sent to another receiver, or shown. Files of the
+// store contain none either.
 func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
 	for name, where := range secrecyStores {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,9 @@ func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
 			require.Contains(t, home.got(), hunter2+"-job")
 			require.Contains(t, home.got(), hunter2+"-callback")
 			require.NotEmpty(t, thief.got())
-			for what, text := range map[string]string{"the thief": thief.got(), "an answer": w.answers.String(), "the log": logged.String()} {
+			for what, text := range map[string]string{
+				"the thief": thief.got(), "an answer": w.answers.String(), "the log": logged.String(),
+			} {
 				requireNoSecret(t, text, what)
 			}
 			requireNoSecretIn(t, dir) // including the write-ahead log
@@ -153,18 +156,25 @@ func TestSecretHeaders_AreSentOnlyToTheirOrigin(t *testing.T) {
 
 // plant stores secrets in every place that accepts them.
 func plant(w walk, home *collector) {
-	callback := `{'url': '` + home.URL + `/%d', 'headers': {'Authorization': 'Bearer ` + hunter2 + `-callback'}, 'retries': 0, 'include': ['headers', 'body']}`
-	w.ask(200, "PUT /v1/topics/orders", `{'url': '%s/200', 'retries': 0, 'ladder': ['50ms'], 'headers': {'X-Topic-Token': '%s-topic'}, 'on_dead': %s,
+	callback := `{'url': '` + home.URL + `/%d', 'headers': {'Authorization': 'Bearer ` + hunter2 +
+		`-callback'}, 'retries': 0, 'include': ['headers', 'body']}`
+	w.ask(200, "PUT /v1/topics/orders", `{'url': '%s/200', 'retries': 0, 'ladder': ['50ms'], 'headers': `+
+		`{'X-Topic-Token': '%s-topic'}, 'on_dead': %s,
 		'on_backlog': {'url': '%s/200', 'more_than': 1000, 'headers': {'Cookie': '%s-backlog'}}}`,
 		home.URL, hunter2, fmt.Sprintf(callback, 500), home.URL, hunter2)
-	w.ask(200, "PUT /v1/topics/orders/lanes/own", `{'url': '%s/200', 'headers': {'X-Api-Key': '%s-lane'}}`, home.URL, hunter2)
+	w.ask(200, "PUT /v1/topics/orders/lanes/own",
+		`{'url': '%s/200', 'headers': {'X-Api-Key': '%s-lane'}}`, home.URL, hunter2)
 	w.ask(200, "PUT /v1/topics/orders/lanes/none", `{'headers': {'X-Api-Key': '%s-lane'}}`, hunter2)
-	w.ask(201, "POST /v1/jobs", `{'id': 'follows-topic', 'topic': 'orders', 'lane': 'a', 'delay': '1h', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
-	w.ask(201, "POST /v1/jobs", `{'id': 'follows-lane', 'topic': 'orders', 'lane': 'own', 'delay': '1h', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
-	w.ask(201, "POST /v1/jobs", `{'id': 'goes', 'topic': 'orders', 'lane': 'own', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'follows-topic', 'topic': 'orders', 'lane': 'a', 'delay': '1h', 'headers': `+
+		`{'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs", `{'id': 'follows-lane', 'topic': 'orders', 'lane': 'own', 'delay': '1h', 'headers': `+
+		`{'Authorization': 'Bearer %s-job'}}`, hunter2)
+	w.ask(201, "POST /v1/jobs",
+		`{'id': 'goes', 'topic': 'orders', 'lane': 'own', 'headers': {'Authorization': 'Bearer %s-job'}}`, hunter2)
 	w.ask(201, "POST /v1/jobs", `{'id': 'edited', 'topic': 'orders', 'lane': 'b', 'delay': '1h', 'body': 1}`)
 	w.ask(200, "PATCH /v1/jobs/edited", `{'headers': {'X_Api_Key': '%s-job'}}`, hunter2)
-	dies := `{'id': 'dies', 'topic': 'orders', 'url': '%s/500', 'headers': {'Authorization': 'Bearer %s-job'}, 'on_delivered': %s}`
+	dies := `{'id': 'dies', 'topic': 'orders', 'url': '%s/500', 'headers': {'Authorization': 'Bearer %s-job'}, ` +
+		`'on_delivered': %s}`
 	w.ask(201, "POST /v1/jobs", dies, home.URL, hunter2, fmt.Sprintf(callback, 200))
 	w.until("goes", "delivered")
 	w.until(w.until("dies", "dead")["callback_id"].(string), "dead")
@@ -176,7 +186,8 @@ func plant(w walk, home *collector) {
 func steal(w walk, home, thief *collector) {
 	// Jobs of topics and lanes that have secrets.
 	for _, lane := range []string{"a", "own", "none"} {
-		w.ask(201, "POST /v1/jobs", `{'id': 'register-%s', 'topic': 'orders', 'lane': '%s', 'url': '%s/200'}`, lane, lane, thief.URL)
+		w.ask(201, "POST /v1/jobs",
+			`{'id': 'register-%s', 'topic': 'orders', 'lane': '%s', 'url': '%s/200'}`, lane, lane, thief.URL)
 		w.until("register-"+lane, "delivered")
 		require.Equal(w.t, 1, thief.times("register-"+lane))
 	}
@@ -187,12 +198,14 @@ func steal(w walk, home, thief *collector) {
 	}
 	w.ask(409, "PATCH /v1/jobs/dies", `{'url': '%s/200'}`, thief.URL)
 	for _, ids := range []string{"'dies'", "'" + callback + "'", "'dies', '" + callback + "'"} {
-		require.EqualValues(w.t, 0, w.work("POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)["done"])
+		require.EqualValues(w.t, 0,
+			w.work("POST /v1/dead/revive", `{'ids': [%s], 'url': '%s/200'}`, ids, thief.URL)["done"])
 	}
 	w.work("POST /v1/dead/revive", `{'kind': 'all', 'url': '%s/200', 'rate': '100/s'}`, thief.URL)
 	w.work("POST /v1/work", `{'action': 'edit', 'where': {'kind': 'all'}, 'change': {'url': '%s/200'}}`, thief.URL)
 	w.ask(201, "POST /v1/jobs", `{'id': 'worked', 'topic': 'worked', 'delay': '1h', 'url': '%s/200'}`, home.URL)
-	edited := w.work("POST /v1/work", `{'action': 'edit', 'where': {'topic': 'worked'}, 'change': {'headers': {'Authorization': '%s-work'}}}`, hunter2)
+	edited := w.work("POST /v1/work", `{'action': 'edit', 'where': {'topic': 'worked'}, 'change': {'headers': `+
+		`{'Authorization': '%s-work'}}}`, hunter2)
 	require.EqualValues(w.t, 1, edited["done"])
 	w.ask(422, "PATCH /v1/jobs/worked", `{'url': '%s/200'}`, thief.URL)
 	w.ask(200, "POST /v1/jobs/worked/run", "")
@@ -208,14 +221,16 @@ func steal(w walk, home, thief *collector) {
 	// Settings that would be sent along.
 	for _, body := range []string{
 		`{'url': '%s/200'}`, `{'on_dead': {'url': '%s/200'}}`, `{'on_backlog': {'url': '%s/200', 'more_than': 1}}`,
-		`{'url': '%s/200', 'headers': {'X-Topic-Token': '[redacted]'}}`, `{'url': '%s/200', 'headers': {'X-Other': '1'}}`,
+		`{'url': '%s/200', 'headers': {'X-Topic-Token': '[redacted]'}}`,
+		`{'url': '%s/200', 'headers': {'X-Other': '1'}}`,
 	} {
 		w.ask(422, "PATCH /v1/topics/orders", body, thief.URL)
 	}
 	w.ask(422, "PUT /v1/topics/orders", `{'url': '%s/200'}`, thief.URL)
 	w.ask(422, "PATCH /v1/topics/orders/lanes/own", `{'url': '%s/200'}`, thief.URL)
 	w.ask(422, "PATCH /v1/topics/orders", `{'headers': {'X-Topic-Token': '\u0000plain:\n%s'}}`, "forged")
-	w.ask(200, "PATCH /v1/topics/orders", `{'on_delivered': {'url': '%s/200', 'include': ['headers', 'body', 'query']}}`, thief.URL)
+	w.ask(200, "PATCH /v1/topics/orders",
+		`{'on_delivered': {'url': '%s/200', 'include': ['headers', 'body', 'query']}}`, thief.URL)
 	w.ask(200, "PATCH /v1/topics/orders", `{'on_dead': '%s/200'}`, thief.URL)
 
 	// A job that was registered before callbacks included its headers.
@@ -251,9 +266,11 @@ func steal(w walk, home, thief *collector) {
 // show reads every readable resource.
 func show(w walk) {
 	for _, target := range []string{
-		"/v1/topics", "/v1/topics/orders", "/v1/topics/_callbacks", "/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/topics/orders/stats", "/v1/stats",
-		"/v1/dead", "/v1/dead?topic=_callbacks", "/v1/jobs?topic=orders&state=dead", "/v1/jobs?topic=orders&state=delivered",
-		"/v1/jobs?topic=_callbacks&state=delivered", "/v1/jobs?topic=_callbacks&state=dead", "/metrics", "/openapi.yaml",
+		"/v1/topics", "/v1/topics/orders", "/v1/topics/_callbacks", "/v1/topics/orders/lanes",
+		"/v1/topics/orders/lanes/own", "/v1/topics/orders/stats", "/v1/stats", "/v1/dead", "/v1/dead?topic=_callbacks",
+		"/v1/jobs?topic=orders&state=dead", "/v1/jobs?topic=orders&state=delivered",
+		"/v1/jobs?topic=_callbacks&state=delivered", "/v1/jobs?topic=_callbacks&state=dead",
+		"/metrics", "/openapi.yaml",
 	} {
 		status, answer := w.runningApp.ask(w.t, http.MethodGet, target, "")
 		require.Equal(w.t, http.StatusOK, status, target)
@@ -289,10 +306,11 @@ func requireNoSecretIn(t *testing.T, dir string) {
 	require.Positive(t, read)
 }
 
-// Headers with secrets by names that nobody knows go wherever their job goes, and are shown to those who may read bodies. Others
-// and the files of the store do not have them.
+// Headers with secrets by names that nobody knows go wherever their job goes, and are shown to those who may read
+// bodies. Others and the files of the store do not have them.
 func TestHeadersOfUnknownNames_AreHiddenFromReadersAndInNoFile(t *testing.T) {
-	header := `'headers': {'Authentication': 'SECRET', 'X-Otp': 'SECRET', 'X-Pin': ['SECRET', 'SECRET'], 'X-Hmac': 'SECRET', 'X-Client-Cert': 'SECRET', 'X-Team': 'shop'}`
+	header := `'headers': {'Authentication': 'SECRET', 'X-Otp': 'SECRET', 'X-Pin': ['SECRET', 'SECRET'], 'X-Hmac': ` +
+		`'SECRET', 'X-Client-Cert': 'SECRET', 'X-Team': 'shop'}`
 	header = strings.ReplaceAll(header, "SECRET", hunter2)
 	for name, where := range secrecyStores {
 		t.Run(name, func(t *testing.T) {
@@ -304,11 +322,13 @@ func TestHeadersOfUnknownNames_AreHiddenFromReadersAndInNoFile(t *testing.T) {
 			home := newCollector(t)
 			w := walk{run(t, o), t, &strings.Builder{}}
 			callback := `{'url': '` + home.URL + `/200', ` + header + `, 'include': ['headers', 'body']}`
-			w.ask(200, "PUT /v1/topics/orders", `{'url': '`+home.URL+`/200', `+header+`, 'on_delivered': `+callback+`, 'on_backlog': {'more_than': 1000, `+callback[1:]+`}`)
+			w.ask(200, "PUT /v1/topics/orders", `{'url': '`+home.URL+`/200', `+header+`, 'on_delivered': `+callback+
+				`, 'on_backlog': {'more_than': 1000, `+callback[1:]+`}`)
 			w.ask(200, "PUT /v1/topics/orders/lanes/own", `{`+header+`}`)
 			w.ask(200, "PUT /v1/topics/pulled", `{'deliver': 'pull', `+header+`}`)
 			w.ask(200, "PUT /v1/schedules/daily", `{'cron': '0 9 * * *', 'job': {'topic': 'orders', `+header+`}}`)
-			spec := `{'topic': '%s', 'lane': 'own', 'id': '%s', 'delay': '%s', ` + header + `, 'on_delivered': ` + callback + `}`
+			spec := `{'topic': '%s', 'lane': 'own', 'id': '%s', 'delay': '%s', ` + header + `, 'on_delivered': ` +
+				callback + `}`
 			w.ask(201, "POST /v1/jobs", spec, "orders", "goes", "0s")
 			w.ask(201, "POST /v1/jobs", spec, "pulled", "leased", "0s")
 			w.ask(201, "POST /v1/jobs", spec, "orders", "waits", "1h")
@@ -318,7 +338,8 @@ func TestHeadersOfUnknownNames_AreHiddenFromReadersAndInNoFile(t *testing.T) {
 			w.ask(201, "POST /v1/jobs", `{'topic': 'orders', 'id': 'edited', 'delay': '1h'}`)
 			w.ask(200, "PATCH /v1/jobs/edited", `{`+header+`}`)
 			w.ask(422, "PATCH /v1/jobs/edited", `{'headers': {'X-Otp': '[redacted]'}}`)
-			require.EqualValues(t, 1, w.work("POST /v1/work", `{'action': 'edit', 'where': {'topic': 'orders', 'lane': 'own'}, 'change': {`+header+`}}`)["done"])
+			require.EqualValues(t, 1, w.work("POST /v1/work",
+				`{'action': 'edit', 'where': {'topic': 'orders', 'lane': 'own'}, 'change': {`+header+`}}`)["done"])
 			w.ask(200, "PATCH /v1/jobs/waits", `{'url': 'https://elsewhere.example/'}`) // no origin binds them
 			id, _ := w.until("goes", "delivered")["callback_id"].(string)
 			w.until(id, "delivered")
@@ -327,8 +348,10 @@ func TestHeadersOfUnknownNames_AreHiddenFromReadersAndInNoFile(t *testing.T) {
 
 			token, _ := w.ask(201, "POST /v1/tokens", `{'name': 'reader', 'role': 'read'}`)["token"].(string)
 			for _, target := range []string{
-				"/v1/jobs/goes", "/v1/jobs/edited", "/v1/jobs/waits", "/v1/jobs?topic=orders&state=scheduled", "/v1/jobs/" + id,
-				"/v1/topics", "/v1/topics/orders", "/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/schedules", "/v1/schedules/daily", "/v1/work",
+				"/v1/jobs/goes", "/v1/jobs/edited", "/v1/jobs/waits",
+				"/v1/jobs?topic=orders&state=scheduled", "/v1/jobs/" + id, "/v1/topics", "/v1/topics/orders",
+				"/v1/topics/orders/lanes", "/v1/topics/orders/lanes/own", "/v1/schedules",
+				"/v1/schedules/daily", "/v1/work",
 			} {
 				_, all := w.runningApp.ask(t, http.MethodGet, target, "")
 				require.Equal(t, target != "/v1/work", strings.Contains(all, hunter2), "%s: %s", target, all)

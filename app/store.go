@@ -38,7 +38,8 @@ func parseStore(text string) (storeName, error) {
 		}
 		return storeName{redis: address, url: text}, nil
 	default:
-		return storeName{}, errors.New("must be sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…")
+		return storeName{},
+			errors.New("must be sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://…")
 	}
 }
 
@@ -55,7 +56,8 @@ func (n namedStore) open(ctx context.Context, o Options, log *slog.Logger) (stor
 	defaults := policy.Builtin()
 	if n.file == "" {
 		s, err := redis.Open(ctx, redis.Options{
-			URL: n.url, Shards: o.Shards[n.name], Prefix: o.RedisPrefix, Wait: o.RedisWait, Limits: defaults.Limits(), Logger: log,
+			URL: n.url, Shards: o.Shards[n.name], Prefix: o.RedisPrefix, Wait: o.RedisWait,
+			Limits: defaults.Limits(), Logger: log,
 		})
 		if err != nil {
 			return nil, policy.Topic{}, fmt.Errorf("open the store %s: %w", n, err)

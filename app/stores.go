@@ -59,7 +59,8 @@ func parseStores(text string) ([]namedStore, error) {
 		}
 		for _, o := range all {
 			if o.name == n.name {
-				return nil, fmt.Errorf("two stores have the name %s: name each, as in --store main=URL --store eu=URL", n.name)
+				return nil, fmt.Errorf("two stores have the name %s: name each, as in --store main=URL --store eu=URL",
+					n.name)
 			}
 			if o.isSame(n.storeName) {
 				return nil, fmt.Errorf("%s and %s are the same store, %s", o.name, n.name, n)
@@ -69,7 +70,8 @@ func parseStores(text string) ([]namedStore, error) {
 	}
 	main := slices.IndexFunc(all, func(n namedStore) bool { return n.name == job.MainStore })
 	if main < 0 {
-		return nil, errors.New("the store main is missing: it has the tokens and namespaces, so name one of the stores main")
+		return nil,
+			errors.New("the store main is missing: it has the tokens and namespaces, so name one of the stores main")
 	}
 	return slices.Insert(slices.Delete(slices.Clone(all), main, main+1), 0, all[main]), nil
 }
@@ -134,7 +136,8 @@ func (s Shards) String() string {
 	return strings.Join(all, ",")
 }
 
-// StoreNames returns Store without passwords: the URL of the only store, or NAME=URL of each. It is empty if Store is not valid.
+// StoreNames returns Store without passwords: the URL of the only store, or NAME=URL of each. It is empty if Store is
+// not valid.
 func (o Options) StoreNames() string {
 	stores, err := parseStores(o.withDefaults().Store)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// Two processes on one Redis: what is created in one works in the other at once, and what is revoked in one is refused in the
-// other within 5 s.
+// Two processes on one Redis: what is created in one works in the other at once, and what is revoked in one is refused
+// in the other within 5 s.
 func TestTokens_HoldInAllProcesses(t *testing.T) {
 	const root = "root-0123456789abc"
 	o := testOptions(t)
@@ -21,9 +21,11 @@ func TestTokens_HoldInAllProcesses(t *testing.T) {
 	ask := func(r runningApp, token, method, path, body string, more ...string) (int, string) {
 		return r.ask(t, method, path, body, append(more, "Authorization", "Bearer "+token)...)
 	}
-	status, answer := ask(one, root, http.MethodPut, "/v1/namespaces/shop", `{"quota": {"pending": 2, "rate": "100/m"}}`)
+	status, answer := ask(one, root, http.MethodPut, "/v1/namespaces/shop",
+		`{"quota": {"pending": 2, "rate": "100/m"}}`)
 	require.Equal(t, http.StatusOK, status, answer)
-	status, answer = ask(other, root, http.MethodPost, "/v1/tokens", `{"name": "shop-api", "role": "publish", "namespace": "shop"}`)
+	status, answer = ask(other, root, http.MethodPost, "/v1/tokens",
+		`{"name": "shop-api", "role": "publish", "namespace": "shop"}`)
 	require.Equal(t, http.StatusCreated, status, answer)
 	var created struct{ ID, Token string }
 	require.NoError(t, json.Unmarshal([]byte(answer), &created))

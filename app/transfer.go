@@ -14,7 +14,8 @@ import (
 
 // TransferOptions are those of Export and Import.
 type TransferOptions struct {
-	// Options are those of the stores: Store, Shards, RedisPrefix, RedisWait; and Logger and Version. Others have no effect.
+	// Options are those of the stores: Store, Shards, RedisPrefix, RedisWait; and Logger and Version. Others have no
+	// effect.
 	Options
 	// File is the path of the file; - is Stdin or Stdout.
 	File   string
@@ -24,7 +25,8 @@ type TransferOptions struct {
 	Resume bool
 	// WithoutSecrets leaves secrets and tokens out of an export.
 	WithoutSecrets bool
-	// Progress is called every now and then: what has been done with how many jobs, and with how many it will be (0: unknown).
+	// Progress is called every now and then: what has been done with how many jobs, and with how many it will be (0:
+	// unknown).
 	Progress func(did string, jobs, total int64)
 }
 
@@ -49,7 +51,9 @@ func (e *SettingError) Unwrap() error { return e.error }
 const stdio = "-"
 
 // openStores opens the stores; with existing only those that exist.
-func (o *TransferOptions) openStores(ctx context.Context, existing bool) (t transfer.Options, closeAll func() error, err error) {
+func (o *TransferOptions) openStores(
+	ctx context.Context, existing bool,
+) (t transfer.Options, closeAll func() error, err error) {
 	o.Options = o.withDefaults()
 	if errs := o.checkStores(); len(errs) > 0 {
 		return t, nil, &SettingError{errors.Join(errs...)}
@@ -88,7 +92,8 @@ func (o *TransferOptions) report(did string) func(jobs, total int64) {
 	}
 }
 
-// Export writes the content of stores that are not in use to a new file that only its owner can read. It returns its ledger.
+// Export writes the content of stores that are not in use to a new file that only its owner can read. It returns its
+// ledger.
 func Export(ctx context.Context, o TransferOptions) (_ Ledger, err error) {
 	if o.Resume && o.File == stdio {
 		return nil, &SettingError{errors.New("resume: needs a file")}
@@ -121,7 +126,8 @@ func Export(ctx context.Context, o TransferOptions) (_ Ledger, err error) {
 	return ledger, err
 }
 
-// openExport makes the file of an export, or opens the one that an interrupted export has left, behind the part to keep.
+// openExport makes the file of an export, or opens the one that an interrupted export has left, behind the part to
+// keep.
 func openExport(path string, resume bool) (*os.File, *transfer.Unfinished, error) {
 	if !resume {
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -148,7 +154,8 @@ func openExport(path string, resume bool) (*os.File, *transfer.Unfinished, error
 	return file, unfinished, nil
 }
 
-// Import stores the content of a file in stores that are not in use. A file is checked as a whole before; what comes from Stdin is not.
+// Import stores the content of a file in stores that are not in use. A file is checked as a whole before; what comes
+// from Stdin is not.
 func Import(ctx context.Context, o TransferOptions) (_ Imported, err error) {
 	in := o.Stdin
 	var file *os.File
@@ -166,7 +173,8 @@ func Import(ctx context.Context, o TransferOptions) (_ Imported, err error) {
 	defer func() { err = errors.Join(err, closeAll()) }()
 	if file != nil {
 		if mode := readableByOthers(file); mode != 0 {
-			o.Logger.Warn("file is readable by other users, and may contain secrets: chmod 600 it", "file", o.File, "mode", fmt.Sprintf("%04o", mode))
+			o.Logger.Warn("file is readable by other users, and may contain secrets: chmod 600 it", "file", o.File,
+				"mode", fmt.Sprintf("%04o", mode))
 		}
 		t.Progress = o.report("checked")
 		checked, err := transfer.Check(ctx, file, t)

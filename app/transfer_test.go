@@ -27,7 +27,8 @@ func newStore(t *testing.T) string {
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Limits: policy.Builtin().Limits()})
 	require.NoError(t, err)
 	_, err = s.Insert(t.Context(), store.NewToken(), []store.NewJob{{New: job.New{Spec: job.Spec{
-		ID: "a", Queue: job.Queue{Namespace: "default", Topic: "orders", Lane: "x"}, URL: "https://x.example/", Method: "POST",
+		ID: "a", Queue: job.Queue{Namespace: "default", Topic: "orders", Lane: "x"},
+		URL: "https://x.example/", Method: "POST",
 	}}}})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -139,7 +140,8 @@ func TestImport_MustBeCompleteBeforeTheServiceStarts(t *testing.T) {
 
 	service := app.Options{Store: to.Store, Addr: "127.0.0.1:0", NoAuth: true}
 	_, err = app.New(t.Context(), service)
-	require.ErrorContains(t, err, "is not complete: repeat ringback import with the same file; or keep what it has stored with ringback import --accept")
+	require.ErrorContains(t, err, "is not complete: repeat ringback import with the same file; or keep what it has "+
+		"stored with ringback import --accept")
 	again := to
 	again.File = filepath.Join(folder, "x")
 	_, err = app.Export(t.Context(), again)

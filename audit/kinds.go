@@ -23,7 +23,8 @@ var advices = map[store.RepairKind]advice{
 	},
 	store.RepairLease: {
 		"the job counts as running for good, and takes a slot of its lane",
-		byRepair + ": the lease gets an end, after which the job is due again, recorded as lost; with SQLite restart the service",
+		byRepair + ": the lease gets an end, after which the job is due again, recorded as lost; with SQLite restart " +
+			"the service",
 	},
 	store.RepairLifetime: {
 		"the job does not end at its expiry while its lane is blocked",
@@ -47,7 +48,8 @@ var advices = map[store.RepairKind]advice{
 	},
 	store.FaultRelay: {
 		"a callback or a tick's job is not registered",
-		"see whether a process with the role worker runs, and its log for \"outbox relay\": the shard of the entry's queue may be unavailable",
+		"see whether a process with the role worker runs, and its log for \"outbox relay\": the shard of the entry's " +
+			"queue may be unavailable",
 	},
 	store.RepairLeftover: {
 		"it takes room, and nothing else",

@@ -62,7 +62,8 @@ func Run(ctx context.Context, a store.Auditor, repair bool) (Report, error) {
 
 func (r *Report) add(found result) {
 	faults := slices.SortedFunc(maps.Values(found.faults), func(a, b store.Fault) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Where, b.Where), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Where, b.Where), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.Detail, b.Detail))
 	})
 	r.Faults = append(r.Faults, faults...)
 	r.Ledger, r.More = r.Ledger.Plus(found.ledger), r.More || found.more
@@ -145,7 +146,8 @@ func (r *run) confirmed(ctx context.Context) (result, error) {
 	return second, err
 }
 
-// repair repairs a shard in which faults were found, and looks what is left. Each fault is reported once: as left, or as repaired.
+// repair repairs a shard in which faults were found, and looks what is left. Each fault is reported once: as left, or
+// as repaired.
 func (r *run) repair(ctx context.Context, found result) (result, error) {
 	if _, err := r.auditOnce(ctx, true); err != nil {
 		return found, err

@@ -41,14 +41,17 @@ func (f *fake) Audit(_ context.Context, _ int, repair bool) iter.Seq2[store.Audi
 			f.looks = [][]store.Fault{f.repaired}
 		}
 		for i := range faults {
-			if !yield(store.AuditPage{Faults: faults[i : i+1], Ledger: store.Ledger{Records: store.States{Waiting: 1}}, Pause: f.pause}, nil) {
+			if !yield(store.AuditPage{Faults: faults[i : i+
+				1], Ledger: store.Ledger{Records: store.States{Waiting: 1}}, Pause: f.pause}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (f *fake) ListDocuments(_ context.Context, after store.DocumentKey, _ int, _ int64) ([]store.Document, int64, error) {
+func (f *fake) ListDocuments(
+	_ context.Context, after store.DocumentKey, _ int, _ int64,
+) ([]store.Document, int64, error) {
 	if after.Name != "" {
 		return nil, 0, errors.New("there is one page")
 	}
@@ -144,11 +147,15 @@ func TestRun_BoundsTheFaults(t *testing.T) {
 func TestRun_FindsSchedulesWithoutAnInternalJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		doc := func(name, value string) store.Document {
-			return store.Document{Key: store.DocumentKey{Kind: store.KindSchedule, Namespace: "default", Name: name}, Revision: 1, Value: []byte(value)}
+			return store.Document{
+				Key:      store.DocumentKey{Kind: store.KindSchedule, Namespace: "default", Name: name},
+				Revision: 1, Value: []byte(value),
+			}
 		}
 		docs := []store.Document{doc("daily", `{"JobID":"rb:s:daily:1"}`)}
 		lostJob := store.Fault{
-			Kind: store.FaultSchedule, Where: "schedule default/daily", ID: "rb:s:daily:1", Detail: "its internal job is gone, so that it makes no tick",
+			Kind: store.FaultSchedule, Where: "schedule default/daily", ID: "rb:s:daily:1",
+			Detail: "its internal job is gone, so that it makes no tick",
 		}
 		for _, c := range []struct {
 			jobs []bool
@@ -169,7 +176,8 @@ func TestRun_FindsSchedulesWithoutAnInternalJob(t *testing.T) {
 }
 
 func TestAdvice_KnowsEveryKind(t *testing.T) {
-	kinds := append(store.RepairKinds(), store.FaultUnreadable, store.FaultBody, store.FaultNameless, store.FaultRelay, store.FaultSchedule)
+	kinds := append(store.RepairKinds(), store.FaultUnreadable, store.FaultBody, store.FaultNameless,
+		store.FaultRelay, store.FaultSchedule)
 	for _, kind := range kinds {
 		if kind == store.RepairEmptied { // no audit finds it
 			continue
@@ -195,7 +203,10 @@ func TestNamed_WritesTheLedgerAndTheFaults(t *testing.T) {
 	counters.Delivered = 1200
 	escape := with(unread, "bad \x1b[2J", false)
 	n := &Named{Name: "main", URL: "redis://a:6379", Report: Report{
-		Shards: 4, Ledger: store.Ledger{Records: states, Places: states, Counters: counters, Registered: counters.Sum(), Outbox: 1},
+		Shards: 4, Ledger: store.Ledger{
+			Records: states, Places: states, Counters: counters,
+			Registered: counters.Sum(), Outbox: 1,
+		},
 		Faults: []store.Fault{with(lost, "", true), escape},
 	}}
 	require.Equal(t, `store main: redis://a:6379, 4 shard(s)

@@ -13,7 +13,8 @@ import (
 const (
 	// schedulePage is the number of documents that are read at once.
 	schedulePage = 100
-	// scheduleWait is the time between two looks: a process that restarts a schedule writes a job and then its document.
+	// scheduleWait is the time between two looks: a process that restarts a schedule writes a job and then its
+	// document.
 	scheduleWait = 2 * time.Second
 )
 
@@ -39,7 +40,8 @@ func confirmedSchedules(ctx context.Context, a store.Auditor) (map[key]store.Fau
 func missingJobs(ctx context.Context, a store.Auditor) (map[key]store.Fault, error) {
 	found := map[key]store.Fault{}
 	note := func(doc *store.Document, kind store.RepairKind, id, detail string) {
-		f := store.Fault{Kind: kind, Where: "schedule " + doc.Key.Namespace + "/" + doc.Key.Name, ID: id, Detail: detail}
+		f := store.Fault{Kind: kind, Where: "schedule " + doc.Key.Namespace + "/" +
+			doc.Key.Name, ID: id, Detail: detail}
 		found[keyOf(&f)] = f
 	}
 	for after := (store.DocumentKey{Kind: store.KindSchedule}); ; {

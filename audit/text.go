@@ -72,13 +72,15 @@ func (n *Named) WriteText(w io.Writer) error {
 	fmt.Fprintf(t, "outbox\t%d\t\t\t\t\n", l.Outbox)
 	_ = t.Flush()
 	if unequal && len(n.Faults) == 0 {
-		fmt.Fprintln(w, "\nNo job is missing or counted wrong: the numbers were read at different moments, while jobs moved.")
+		fmt.Fprintln(w,
+			"\nNo job is missing or counted wrong: the numbers were read at different moments, while jobs moved.")
 	}
 	for i := range n.Faults {
 		n.writeFault(w, &n.Faults[i])
 	}
 	if n.More {
-		fmt.Fprintf(w, "\nThere are more faults than the %d that are listed. Repair these, and verify again.\n", MaxFaults)
+		fmt.Fprintf(w,
+			"\nThere are more faults than the %d that are listed. Repair these, and verify again.\n", MaxFaults)
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", n.summary())
 	return err
@@ -127,7 +129,8 @@ func (n *Named) summary() string {
 	case left == 0:
 		return fmt.Sprintf("%d jobs, all %d faults repaired", n.Ledger.Records.Sum(), len(n.Faults))
 	case left < len(n.Faults):
-		return fmt.Sprintf("%d jobs, %d faults, %d of them repaired", n.Ledger.Records.Sum(), len(n.Faults), len(n.Faults)-left)
+		return fmt.Sprintf("%d jobs, %d faults, %d of them "+
+			"repaired", n.Ledger.Records.Sum(), len(n.Faults), len(n.Faults)-left)
 	default:
 		return fmt.Sprintf("%d jobs, %d faults", n.Ledger.Records.Sum(), left)
 	}
@@ -170,8 +173,8 @@ type (
 // MarshalJSON returns the report for programs.
 func (n *Named) MarshalJSON() ([]byte, error) {
 	r := jsonReport{
-		Store: n.Name, URL: n.URL, Shards: n.Shards, Jobs: n.Ledger.Records.Sum(), Registered: n.Ledger.Registered, Outbox: n.Ledger.Outbox,
-		Faults: []jsonFault{}, More: n.More, Left: n.Left(),
+		Store: n.Name, URL: n.URL, Shards: n.Shards, Jobs: n.Ledger.Records.Sum(),
+		Registered: n.Ledger.Registered, Outbox: n.Ledger.Outbox, Faults: []jsonFault{}, More: n.More, Left: n.Left(),
 	}
 	for _, l := range rows(&n.Ledger) {
 		r.Ledger = append(r.Ledger, jsonRow{l.state, l.records, l.places, l.counters, l.removed(), l.isEqual()})

@@ -17,8 +17,8 @@ const (
 	tunedPoll = 10 * time.Millisecond
 )
 
-// An asynqPeer enqueues and processes tasks with asynq. A task has the body only: the handler knows the receiver, so its
-// URL is not stored. Completed tasks are not retained, which is asynq's default and its fastest setting.
+// An asynqPeer enqueues and processes tasks with asynq. A task has the body only: the handler knows the receiver, so
+// its URL is not stored. Completed tasks are not retained, which is asynq's default and its fastest setting.
 type asynqPeer struct {
 	client *asynq.Client
 	store  string
@@ -93,7 +93,8 @@ func (p *asynqPeer) pace(ctx context.Context, o order) error {
 // paceClients is the number of clients that register at a pace.
 const paceClients = 16
 
-// pace calls register n times at an even rate, each with a random due time half a second to two and a half seconds ahead.
+// pace calls register n times at an even rate, each with a random due time half a second to two and a half seconds
+// ahead.
 func pace(ctx context.Context, rate, n int, register func(ctx context.Context, due time.Time) error) error {
 	began := time.Now()
 	return spread(ctx, paceClients, n, func(ctx context.Context, i int) error {

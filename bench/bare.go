@@ -74,7 +74,8 @@ func spread(ctx context.Context, workers, n int, do func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
-// asBare is the role of the bare loop, the limit of the machine: workers that POST the same body in a loop, without a queue.
+// asBare is the role of the bare loop, the limit of the machine: workers that POST the same body in a loop, without a
+// queue.
 func asBare() (func(context.Context, order) (answer, error), error) {
 	text := body(time.Now())
 	return func(ctx context.Context, o order) (answer, error) {
@@ -111,8 +112,8 @@ type jobAnswer struct {
 	Body          json.RawMessage `json:"body"`
 }
 
-// asHandler is the role of the bare handler, the limit of registrations: it decodes and answers the same JSON, and stores
-// nothing.
+// asHandler is the role of the bare handler, the limit of registrations: it decodes and answers the same JSON, and
+// stores nothing.
 func asHandler() (func(context.Context, order) (answer, error), error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/jobs", func(w http.ResponseWriter, r *http.Request) {

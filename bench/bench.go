@@ -54,8 +54,8 @@ type sizes struct {
 var (
 	fullSizes = sizes{
 		Rounds: 5, Jobs: 50_000, SlowJobs: 10_000, LevelJobs: 20_000, Levels: []int{1, 4, 16, 64, 256},
-		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Waits: 1000, Pending: 1_000_000, Future: 100_000, Topics: 1000,
-		Settle: 10 * time.Second, Watch: 20 * time.Second,
+		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Waits: 1000, Pending: 1_000_000,
+		Future: 100_000, Topics: 1000, Settle: 10 * time.Second, Watch: 20 * time.Second,
 	}
 	quickSizes = sizes{
 		Rounds: 1, Jobs: 5000, SlowJobs: 1000, LevelJobs: 1000, Levels: []int{1, 16, 64},
@@ -148,7 +148,8 @@ func (b *bench) build(ctx context.Context, root, name string) (program string, e
 // trust makes all programs that are started later accept this certificate and no other.
 func (b *bench) trust(certificate []byte) error {
 	path := filepath.Join(b.dir, "receiver.pem")
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600); err != nil {
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600); err !=
+		nil {
 		return fmt.Errorf("write the receiver's certificate: %w", err)
 	}
 	if err := os.Setenv("SSL_CERT_FILE", path); err != nil {

@@ -26,7 +26,8 @@ type load struct {
 	concurrency int
 	lanes       int
 	https       bool
-	// policy is the policy of Ringback's topic; nil: concurrency workers and a lane_concurrency of laneLimit(concurrency).
+	// policy is the policy of Ringback's topic; nil: concurrency workers and a lane_concurrency of
+	// laneLimit(concurrency).
 	policy obj
 }
 
@@ -101,9 +102,11 @@ func (b *bench) ringback(name string, l load, processes int) contestant {
 // laneLimit returns a lane_concurrency for a number of workers that is too high to limit them.
 func laneLimit(concurrency int) int { return 8 * concurrency }
 
-// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. It also
-// returns the processor time of some processes.
-func (b *bench) deliver(ctx context.Context, r *ringback, topic string, l load, watched map[string]*process) (reading, error) {
+// deliver registers a load in a paused topic and resumes it. Each job must arrive once, signed, and be recorded. It
+// also returns the processor time of some processes.
+func (b *bench) deliver(
+	ctx context.Context, r *ringback, topic string, l load, watched map[string]*process,
+) (reading, error) {
 	if err := r.topic(ctx, topic, l.topicPolicy()); err != nil {
 		return nil, err
 	}
@@ -143,7 +146,10 @@ func (b *bench) bare(l load) contestant {
 			return nil, err
 		}
 		defer p.end()
-		return costs(l.jobs, map[string]*process{clientCost: p.process, receiverCost: b.receiver.process}, func() (reading, error) {
+		return costs(l.jobs, map[string]*process{
+			clientCost:   p.process,
+			receiverCost: b.receiver.process,
+		}, func() (reading, error) {
 			return b.rate(ctx, l.jobs, func(ctx context.Context) error {
 				_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sinkOf(l)})
 				return err

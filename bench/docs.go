@@ -20,8 +20,10 @@ const (
 // newPage is the text around the figures of a new page.
 const newPage = `# Benchmarks
 
-Ringback compared with its peers, and with a bare loop of requests as the limit of the machine. Run ` + "`make bench`" + `, or one of the commands
-that ` + "`bench/main.go`" + ` lists, to repeat it. The figures below are one such run. Requests go over plain HTTP unless a figure names https.
+Ringback compared with its peers, and with a bare loop of requests as the limit of the machine. Run ` + "`make bench`" +
+	`, or one of the commands
+that ` + "`bench/main.go`" +
+	` lists, to repeat it. The figures below are one such run. Requests go over plain HTTP unless a figure names https.
 
 ` + docsBegin + `
 ` + docsEnd + `
@@ -53,7 +55,8 @@ func throughputChart(f *result) chart {
 
 func latenessChart(f *result) chart {
 	return chart{
-		Title: fmt.Sprintf("From due to arrival, %d jobs a second", lateRate), XLabel: "ms after the due moment, or less (the left edge: early ones, too)", YLabel: "share of jobs",
+		Title:  fmt.Sprintf("From due to arrival, %d jobs a second", lateRate),
+		XLabel: "ms after the due moment, or less (the left edge: early ones, too)", YLabel: "share of jobs",
 		Log: true, Low: 0.1, High: 10_000, XTicks: []float64{0.1, 1, 10, 100, 1000, 10_000},
 		YHigh: 1, YTicks: []float64{0, 0.25, 0.5, 0.75, 1}, YPercent: true, Lines: f.Curves,
 	}
@@ -91,7 +94,8 @@ func writeDocs(dir string, d *document) error {
 				return fmt.Errorf("write a plot: %w", err)
 			}
 		}
-		fmt.Fprintf(&pictures, "\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"%[1]s/%[2]s-dark.svg\">\n"+
+		fmt.Fprintf(&pictures, "\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" "+
+			"srcset=\"%[1]s/%[2]s-dark.svg\">\n"+
 			"  <img alt=\"%[3]s\" src=\"%[1]s/%[2]s-light.svg\">\n</picture>\n", docsFolder, p.file, p.words)
 	}
 	path := filepath.Join(dir, docsPage)
@@ -102,7 +106,8 @@ func writeDocs(dir string, d *document) error {
 	case err != nil:
 		return fmt.Errorf("read the page: %w", err)
 	}
-	text, err := between(string(page), d.markdown()+pictures.String()+"\nEvery run: ["+docsFolder+"/runs.json]("+docsFolder+"/runs.json).\n")
+	text, err := between(string(page),
+		d.markdown()+pictures.String()+"\nEvery run: ["+docsFolder+"/runs.json]("+docsFolder+"/runs.json).\n")
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,8 @@ func (r *result) compare(text, contestant, peer, measure string, g *goal) {
 		return
 	}
 	r.Rows = append(r.Rows, row{
-		Text: text, Unit: measure, Ours: summarize(a), Peer: peer, Theirs: summarize(b), Ratio: summarize(ratios(a, b)), Goal: g,
+		Text: text, Unit: measure, Ours: summarize(a), Peer: peer, Theirs: summarize(b),
+		Ratio: summarize(ratios(a, b)), Goal: g,
 	})
 }
 

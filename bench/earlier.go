@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// An earlier version of Ringback (-earlier) is measured in the same rounds as this one, in figures whose contestants start
-// their own processes (figure.ownProcesses).
+// An earlier version of Ringback (-earlier) is measured in the same rounds as this one, in figures whose contestants
+// start their own processes (figure.ownProcesses).
 
 // earlierName returns the name of the earlier version of a contestant. It is a peer: if it fails, it is left out.
 func earlierName(name string) string { return "earlier " + name }

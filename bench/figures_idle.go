@@ -32,13 +32,15 @@ func idle(ctx context.Context, b *bench) error {
 		}); err != nil {
 			return err
 		}
-		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) { return b.watch(ctx, r, s) }})
+		all = append(all,
+			contestant{ours(engine), func(ctx context.Context) (reading, error) { return b.watch(ctx, r, s) }})
 	}
 	if err := pause(ctx, b.Settle); err != nil {
 		return err
 	}
 	err := b.interleave(ctx, min(b.Rounds, 3), all...)
-	text := fmt.Sprintf("idle with %s topics and %s future jobs, ", number(float64(b.Topics)), number(float64(b.Future)))
+	text := fmt.Sprintf("idle with %s topics and %s future jobs, ", number(float64(b.Topics)),
+		number(float64(b.Future)))
 	for _, engine := range engines {
 		b.fig.value(text+engine+": processor", ours(engine), percentOfCore, atMost(1, 0.3))
 	}

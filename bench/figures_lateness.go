@@ -52,7 +52,8 @@ func lateness(ctx context.Context, b *bench) error {
 		b.fig.compare(text+"p99", ours(engine), asynqDefaultName, p99, nil)
 		b.fig.compare(text+"p99", ours(engine), asynqTunedName, p99, nil)
 	}
-	b.fig.compare("the earliest arrival, where asynq looks often: it keeps due moments in whole seconds", ours(redisEngine), asynqTunedName, earliest, nil)
+	b.fig.compare("the earliest arrival, where asynq looks often: it keeps due moments in whole seconds",
+		ours(redisEngine), asynqTunedName, earliest, nil)
 	return err
 }
 

@@ -28,7 +28,8 @@ func pull(ctx context.Context, b *bench) error {
 	}
 	err := b.interleave(ctx, b.Rounds, all...)
 	for i, engine := range engines {
-		b.fig.compare(fmt.Sprintf("jobs pulled a second by %d clients, %d at a time, %s", pullClients, pullBatch, engine),
+		b.fig.compare(fmt.Sprintf("jobs pulled a second by %d clients, %d at a time, %s",
+			pullClients, pullBatch, engine),
 			all[2*i].name, all[2*i+1].name, perSecond, atLeast(0.5, 0.5))
 	}
 	return err
@@ -36,7 +37,8 @@ func pull(ctx context.Context, b *bench) error {
 
 // pulls measures the time until b.Jobs of a larger backlog are reported as done: so no client waits for a job.
 func (b *bench) pulls(ctx context.Context, r *ringback) (reading, error) {
-	if err := r.call(ctx, http.MethodPut, "/v1/topics/pull", obj{"deliver": "pull", "lane_concurrency": laneLimit(workers)}, http.StatusOK, nil); err != nil {
+	if err := r.call(ctx, http.MethodPut, "/v1/topics/pull",
+		obj{"deliver": "pull", "lane_concurrency": laneLimit(workers)}, http.StatusOK, nil); err != nil {
 		return nil, err
 	}
 	text := string(body(time.Now()))

@@ -38,14 +38,18 @@ func post(ctx context.Context, b *bench) error {
 	}})
 	err := b.interleave(ctx, b.Rounds, all...)
 	for _, engine := range engines {
-		b.fig.compare("single `POST /v1/jobs` at concurrency 64, "+engine, ours(engine), handlerName, perSecond, atLeast(0.40, 0.60))
+		b.fig.compare("single `POST /v1/jobs` at concurrency 64, "+engine, ours(engine), handlerName,
+			perSecond, atLeast(0.40, 0.60))
 	}
 	return err
 }
 
 // posts measures single registrations, after a few that open the connections.
 func (b *bench) posts(ctx context.Context, api string) (reading, error) {
-	text, err := json.Marshal(newJob{Topic: "post", URL: "http://127.0.0.1:9/hook", Body: body(time.Now()), Delay: "1h"})
+	text, err := json.Marshal(newJob{
+		Topic: "post", URL: "http://127.0.0.1:9/hook",
+		Body: body(time.Now()), Delay: "1h",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make a job: %w", err)
 	}
@@ -86,7 +90,8 @@ func batches(ctx context.Context, b *bench) error {
 			defer end()
 			texts := b.batchTexts()
 			return timed(b.Batched, func() error {
-				return spread(ctx, batchClients, len(texts), func(ctx context.Context, i int) error { return r.batch(ctx, texts[i]) })
+				return spread(ctx, batchClients, len(texts),
+					func(ctx context.Context, i int) error { return r.batch(ctx, texts[i]) })
 			})
 		}})
 	}

@@ -34,7 +34,8 @@ func schedules(ctx context.Context, b *bench) error {
 					return err
 				}
 			}
-			all = append(all, contestant{name, func(ctx context.Context) (reading, error) { return b.watch(ctx, r, s) }})
+			all = append(all,
+				contestant{name, func(ctx context.Context) (reading, error) { return b.watch(ctx, r, s) }})
 		}
 	}
 	if err := pause(ctx, b.Settle); err != nil {
@@ -45,7 +46,8 @@ func schedules(ctx context.Context, b *bench) error {
 	for _, engine := range engines {
 		b.fig.compare(text+engine+": processor", withSchedules(engine), ours(engine), percentOfCore, nil)
 	}
-	b.fig.compare(text+"client calls to Redis a shard", withSchedules(redisEngine), ours(redisEngine), callsPerSecond, nil)
+	b.fig.compare(text+"client calls to Redis a shard", withSchedules(redisEngine),
+		ours(redisEngine), callsPerSecond, nil)
 	return err
 }
 

@@ -33,7 +33,8 @@ func throughputSQLite(ctx context.Context, b *bench) error {
 		b.ringback(name, l, 1), b.river(riverSQLiteName, slow), b.river(riverPGName, l), b.bare(l))
 	text := "deliveries a second, SQLite, " + number(float64(l.jobs)) + " due at once"
 	b.fig.compare(text, name, bareName, perSecond, atLeast(0.35, 0.55))
-	b.fig.compare(fmt.Sprintf("%s (River: %s)", text, number(float64(slow.jobs))), name, riverSQLiteName, perSecond, nil)
+	b.fig.compare(fmt.Sprintf("%s (River: %s)", text, number(float64(slow.jobs))), name,
+		riverSQLiteName, perSecond, nil)
 	b.fig.compare(text, name, riverPGName, perSecond, nil)
 	b.costRows(name, ringbackCost, receiverCost)
 	return err
@@ -62,8 +63,10 @@ func defaultPolicy(ctx context.Context, b *bench) error {
 	}
 	err := b.interleave(ctx, b.Rounds, append(all, bareFew, bare)...)
 	for i, engine := range engines {
-		b.fig.compare("deliveries a second to one lane, default policy, "+engine, names[i], bareFew.name, perSecond, nil)
-		b.fig.compare(fmt.Sprintf("the same with %d workers and a lane_concurrency of %d, %s", workers, workers, engine),
+		b.fig.compare("deliveries a second to one lane, default policy, "+engine, names[i],
+			bareFew.name, perSecond, nil)
+		b.fig.compare(fmt.Sprintf("the same with %d workers and a lane_concurrency of %d, %s",
+			workers, workers, engine),
 			tight[i], bareName, perSecond, nil)
 	}
 	return err
@@ -98,11 +101,13 @@ func lanes(ctx context.Context, b *bench) error {
 		one := b.dueAtOnce(engine)
 		many := one
 		many.lanes = manyLanes
-		all = append(all, b.ringback(ours(engine)+", 1,000 lanes", many, 1), b.ringback(ours(engine)+", one lane", one, 1))
+		all = append(all, b.ringback(ours(engine)+", 1,000 lanes", many, 1),
+			b.ringback(ours(engine)+", one lane", one, 1))
 	}
 	err := b.interleave(ctx, b.Rounds, all...)
 	for i, engine := range engines {
-		b.fig.compare("the same spread over 1,000 lanes, "+engine, all[2*i].name, all[2*i+1].name, perSecond, atLeast(0.7, 0.9))
+		b.fig.compare("the same spread over 1,000 lanes, "+engine, all[2*i].name, all[2*i+1].name,
+			perSecond, atLeast(0.7, 0.9))
 	}
 	return err
 }

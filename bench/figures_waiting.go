@@ -64,7 +64,8 @@ func residentMemory(ctx context.Context, b *bench) error {
 	}
 	err := b.interleave(ctx, 1, all...)
 	for _, engine := range engines {
-		b.fig.value(fmt.Sprintf("process RSS with %s pending jobs, %s", number(float64(b.Pending)), engine), ours(engine), megabytes, atMost(150, 80))
+		b.fig.value(fmt.Sprintf("process RSS with %s pending jobs, %s", number(float64(b.Pending)), engine),
+			ours(engine), megabytes, atMost(150, 80))
 	}
 	return err
 }
@@ -93,7 +94,8 @@ func beside(ctx context.Context, b *bench) error {
 	}
 	err := b.interleave(ctx, b.Rounds, all...)
 	for i, engine := range engines {
-		b.fig.compare(fmt.Sprintf("deliveries a second while %s other jobs wait, %s", number(float64(b.Pending)), engine),
+		b.fig.compare(fmt.Sprintf("deliveries a second while %s other jobs wait, %s",
+			number(float64(b.Pending)), engine),
 			all[2*i].name, all[2*i+1].name, perSecond, atLeast(0.9, 0.98))
 	}
 	return err
@@ -126,7 +128,8 @@ func starts(ctx context.Context, b *bench) error {
 	b.fig.value("start with "+pending+" pending in SQLite", ours(sqliteEngine), milliseconds, atMost(1000, 300))
 	b.fig.value("start with "+pending+" pending in Redis", ours(redisEngine), milliseconds, nil)
 	for _, engine := range engines {
-		b.fig.value("process RSS with "+pending+" pending jobs, freshly started, "+engine, ours(engine), freshMB, atMost(150, 80))
+		b.fig.value("process RSS with "+pending+" pending jobs, freshly started, "+engine, ours(engine),
+			freshMB, atMost(150, 80))
 	}
 	info, statErr := os.Stat(b.program)
 	if statErr != nil {

@@ -92,7 +92,8 @@ func field(path, name string) string {
 
 // rss returns a process's resident memory in MB.
 func (p *process) rss() (float64, error) {
-	kb, err := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.pid()), "VmRSS"), " kB"), 64)
+	kb, err := strconv.ParseFloat(strings.TrimSuffix(field(fmt.Sprintf("/proc/%d/status", p.pid()), "VmRSS"), " kB"),
+		64)
 	if err != nil {
 		return 0, fmt.Errorf("read the memory of %s: %w", p.name, err)
 	}

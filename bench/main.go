@@ -8,9 +8,9 @@
 //	go -C bench run . -docs ../docs                    also writes docs/benchmarks.md and its plots
 //	go -C bench run . -from bench.json -docs ../docs   shows the results of an earlier run
 //
-// Every contestant and the receiver run in separate processes. This one starts them, sends them orders and stops them. It
-// needs Linux (it reads /proc) and redis-server, and uses PostgreSQL if it is installed. No process that it starts outlives
-// it. Its files are in a temporary folder that it removes, except those that flags name.
+// Every contestant and the receiver run in separate processes. This one starts them, sends them orders and stops them.
+// It needs Linux (it reads /proc) and redis-server, and uses PostgreSQL if it is installed. No process that it starts
+// outlives it. Its files are in a temporary folder that it removes, except those that flags name.
 package main
 
 import (
@@ -49,7 +49,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	set.SetOutput(stderr)
 	set.StringVar(&f.only, "only", "", "figures to measure, separated by commas; see -list. Default: all")
 	set.IntVar(&f.rounds, "rounds", 0, "rounds of each figure. Default: 5, with -quick 1")
-	set.BoolVar(&f.quick, "quick", false, "measure few jobs, once: checks that everything works; the figures mean nothing")
+	set.BoolVar(&f.quick, "quick", false,
+		"measure few jobs, once: checks that everything works; the figures mean nothing")
 	set.BoolVar(&f.list, "list", false, "list the figures")
 	set.StringVar(&f.root, "root", "..", "folder of Ringback's sources")
 	set.StringVar(&f.earlier, "earlier", "", "folder with the sources of an earlier Ringback to compare with")

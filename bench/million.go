@@ -52,7 +52,8 @@ func (b *bench) million(ctx context.Context, engine string) (*million, error) {
 	b.atEnd(func() { m.r.kill() })
 	fill := func(ctx context.Context, n int) error {
 		return r.fill(ctx, n, func(to []byte, _ int) []byte {
-			return fmt.Appendf(to, `{"topic":"wait","url":%q,"body":%s,"delay":%d}`, waitingURL, waitingBody, 86_400+rand.IntN(86_400))
+			return fmt.Appendf(to, `{"topic":"wait","url":%q,"body":%s,"delay":%d}`, waitingURL, waitingBody,
+				86_400+rand.IntN(86_400))
 		})
 	}
 	began := time.Now()
@@ -70,7 +71,9 @@ func (b *bench) million(ctx context.Context, engine string) (*million, error) {
 }
 
 // memoryOf reads a server's memory while it is filled, and again after the program that filled it has ended.
-func (b *bench) memoryOf(ctx context.Context, name string, s *redisServer, fill func(context.Context, int) error, gone func()) (filled, error) {
+func (b *bench) memoryOf(
+	ctx context.Context, name string, s *redisServer, fill func(context.Context, int) error, gone func(),
+) (filled, error) {
 	before, err := s.quietMemory(ctx)
 	if err != nil {
 		return filled{}, err
@@ -143,9 +146,9 @@ func (b *bench) asynqMemory(ctx context.Context) (filled, error) {
 	}, p.end)
 }
 
-// lmstfyMemory writes lmstfy's keys of delayed jobs: the body under j/namespace/queue/id with a time to live, and an entry
-// in one sorted set, scored by the due second: namespace, queue, tries and id, each after its length in two bytes. Ids have
-// 26 characters.
+// lmstfyMemory writes lmstfy's keys of delayed jobs: the body under j/namespace/queue/id with a time to live, and an
+// entry in one sorted set, scored by the due second: namespace, queue, tries and id, each after its length in two
+// bytes. Ids have 26 characters.
 func (b *bench) lmstfyMemory(ctx context.Context) (filled, error) {
 	const namespace, queue, tries, day = "bench", "callback", 1, 24 * time.Hour
 	s, err := b.startRedis(ctx)
@@ -166,7 +169,8 @@ func (b *bench) lmstfyMemory(ctx context.Context) (filled, error) {
 				pipe.SetNX(ctx, "j/"+namespace+"/"+queue+"/"+id, text, day+delay)
 				packed := appendText(appendText(nil, namespace), queue)
 				packed = binary.LittleEndian.AppendUint16(packed, tries)
-				pipe.ZAdd(ctx, "timer_set", redis.Z{Score: float64(time.Now().Add(delay).Unix()), Member: appendText(packed, id)})
+				pipe.ZAdd(ctx, "timer_set",
+					redis.Z{Score: float64(time.Now().Add(delay).Unix()), Member: appendText(packed, id)})
 			}
 			if _, err := pipe.Exec(ctx); err != nil {
 				return fmt.Errorf("write jobs: %w", err)

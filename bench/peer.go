@@ -84,8 +84,8 @@ func asQueue(open func(context.Context, order) (queue, error)) role {
 	}
 }
 
-// handlerOf returns what the handlers of a peer do with a job's body: they post it to o.URL. Without a URL they only count it, and
-// handled returns after o.Jobs calls.
+// handlerOf returns what the handlers of a peer do with a job's body: they post it to o.URL. Without a URL they only
+// count it, and handled returns after o.Jobs calls.
 func handlerOf(o order) (handle func(context.Context, []byte) error, handled func() error) {
 	if o.URL != "" {
 		return newPoster(o.URL, o.Concurrency).post, func() error { return nil }

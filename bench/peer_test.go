@@ -146,7 +146,8 @@ func TestRounds_AlternateAndSkipAFailingPeer(t *testing.T) {
 			return reading{perSecond: 1}, err
 		}}
 	}
-	require.NoError(t, b.interleave(t.Context(), 2, runs(ours(redisEngine), nil), runs("lame", errors.New("lame")), runs("b", nil)))
+	require.NoError(t,
+		b.interleave(t.Context(), 2, runs(ours(redisEngine), nil), runs("lame", errors.New("lame")), runs("b", nil)))
 	require.Equal(t, []string{ours(redisEngine), "lame", "b", ours(redisEngine), "b"}, order)
 	require.Len(t, b.fig.values("b", perSecond), 2)
 	require.Len(t, b.fig.Notes, 1)

@@ -70,7 +70,8 @@ func (c chart) y(v float64) float64 {
 func (c chart) svg(t theme) string {
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
-	line(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="12" role="img">`,
+	line(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" `+
+		`font-size="12" role="img">`,
 		plotWidth, plotHeight)
 	line(`<title>%s</title>`, html.EscapeString(c.Title))
 	line(`<rect width="%d" height="%d" rx="6" fill="%s"/>`, plotWidth, plotHeight, t.surface)
@@ -124,11 +125,13 @@ func (c chart) axes(t theme, line func(string, ...any)) {
 		if c.YPercent {
 			label = fmt.Sprintf("%.0f %%", 100*v)
 		}
-		line(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s"/>`, marginLeft, c.y(v), plotWidth-marginRight, c.y(v), t.grid)
+		line(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s"/>`, marginLeft, c.y(v),
+			plotWidth-marginRight, c.y(v), t.grid)
 		line(`<text x="%d" y="%.1f" text-anchor="end" fill="%s">%s</text>`, marginLeft-8, c.y(v)+4, t.muted, label)
 	}
 	bottom := plotHeight - marginBottom
-	line(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"/>`, marginLeft, bottom, plotWidth-marginRight, bottom, t.axis)
+	line(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"/>`, marginLeft, bottom,
+		plotWidth-marginRight, bottom, t.axis)
 	for _, v := range c.XTicks {
 		line(`<text x="%.1f" y="%d" text-anchor="middle" fill="%s">%s</text>`, c.x(v), bottom+18, t.muted, short(v))
 	}

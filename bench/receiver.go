@@ -41,8 +41,8 @@ func lateOf(text []byte, now time.Time) (time.Duration, error) {
 	return now.Sub(time.UnixMilli(due)), nil
 }
 
-// A receiver reads each request to its end, answers 200 and counts it. It notes when the last expected request arrived, so
-// that nothing has to poll it.
+// A receiver reads each request to its end, answers 200 and counts it. It notes when the last expected request arrived,
+// so that nothing has to poll it.
 type receiver struct {
 	want    atomic.Int64
 	count   atomic.Int64

@@ -244,7 +244,8 @@ func (r *ringback) delivered(ctx context.Context, topic string, jobs int) error 
 	defer tick.Stop()
 	for {
 		var counts struct{ Delivered, Dead, Registered int }
-		if err := r.call(ctx, http.MethodGet, "/v1/topics/"+topic+"/stats?limit=1", nil, http.StatusOK, &counts); err != nil {
+		if err := r.call(ctx, http.MethodGet, "/v1/topics/"+topic+
+			"/stats?limit=1", nil, http.StatusOK, &counts); err != nil {
 			return err
 		}
 		if counts.Delivered == jobs && counts.Registered == jobs {

@@ -43,8 +43,8 @@ func (w *callbackWorker) Work(ctx context.Context, j *river.Job[callbackArgs]) e
 	return w.handle(ctx, j.Args.Body)
 }
 
-// openRiver opens a store: postgres://… or a file for SQLite. Neither waits for the disk, the fastest setting that keeps
-// the database consistent. SQLite has one connection, as River's manual requires.
+// openRiver opens a store: postgres://… or a file for SQLite. Neither waits for the disk, the fastest setting that
+// keeps the database consistent. SQLite has one connection, as River's manual requires.
 func openRiver(ctx context.Context, o order) (queue, error) {
 	if strings.HasPrefix(o.Store, "postgres:") {
 		config, err := pgxpool.ParseConfig(o.Store)

@@ -64,7 +64,10 @@ func (b *bench) tryRedis(ctx context.Context) (*redisServer, error) {
 		return nil, err
 	}
 	s := &redisServer{process: p, dir: dir, addr: "127.0.0.1:" + port}
-	s.client = redis.NewClient(&redis.Options{Addr: s.addr, Protocol: 2, DisableIdentity: true, ReadTimeout: time.Minute})
+	s.client = redis.NewClient(&redis.Options{
+		Addr: s.addr, Protocol: 2, DisableIdentity: true,
+		ReadTimeout: time.Minute,
+	})
 	err = b.answers(ctx, p, func(ctx context.Context) error {
 		if err := tcp(ctx, s.addr); err != nil {
 			return err
@@ -110,8 +113,8 @@ type postgres struct {
 	n   int
 }
 
-// postgresServer starts PostgreSQL at its first call, if it is installed. PostgreSQL refuses to run as root: then it runs
-// as the user postgres.
+// postgresServer starts PostgreSQL at its first call, if it is installed. PostgreSQL refuses to run as root: then it
+// runs as the user postgres.
 func (b *bench) postgresServer(ctx context.Context) (*postgres, error) {
 	if b.postgres != nil {
 		return b.postgres, nil

@@ -7,35 +7,56 @@ import (
 
 // settings describe the setup of each contestant.
 var settings = []string{
-	"All: a body of 256 B, 64 requests in flight unless a figure names another number, each contestant and the receiver in separate " +
-		"processes. The receiver is a plain net/http server that reads each request to its end and answers 200 with two bytes.",
-	"Requests go over plain HTTP unless a figure names https. Over https the receiver offers HTTP/1.1 and HTTP/2; connections are kept, " +
+	"All: a body of 256 B, 64 requests in flight unless a figure names another number, each contestant and the " +
+		"receiver in separate " +
+		"processes. The receiver is a plain net/http server that reads each request to its end and answers 200 with " +
+		"two bytes.",
+	"Requests go over plain HTTP unless a figure names https. Over https the receiver offers HTTP/1.1 and HTTP/2; " +
+		"connections are kept, " +
 		"so handshakes are not part of a figure.",
 	"Ringback: the released build with its defaults, so every attempt is signed and recorded with its answer.",
-	"Ringback's topic: 64 `workers`, which bound the attempts in flight, and a `lane_concurrency` of 512, which is no limit. Rows with the " +
+	"Ringback's topic: 64 `workers`, which bound the attempts in flight, and a `lane_concurrency` of 512, which is " +
+		"no limit. Rows with the " +
 		"default policy have a topic without a policy: 256 `workers` and a `lane_concurrency` of 32.",
-	"Ringback's clock: jobs due at once are registered in a paused topic. The time is measured from the request that resumes it to the " +
+	"Ringback's clock: jobs due at once are registered in a paused topic. The time is measured from the request that " +
+		"resumes it to the " +
 		"last arrival.",
-	"Ringback's store: empty before each run, unless a figure is about waiting jobs. Delivered jobs are kept (Redis: 24 h and 100,000 jobs " +
+	"Ringback's store: empty before each run, unless a figure is about waiting jobs. Delivered jobs are kept (Redis: " +
+		"24 h and 100,000 jobs " +
 		"of a topic; SQLite: 7 d and a million).",
-	"Pulled jobs: 8 clients of this program, each with one request at a time to `POST /v1/leases`, which reports 32 jobs as done and leases the " +
-		"next. The time is measured from their first requests until all but the last 512 jobs of the backlog are reported.",
-	"Requests that wait: 16 clients, each with a random pause of up to 200 ms before its request. The receiver answers with the time of its " +
-		"answer. For ends by another process, one with the role `api` is asked, beside one with both roles. RSS is that of the process " +
+	"Pulled jobs: 8 clients of this program, each with one request at a time to `POST /v1/leases`, which reports 32 " +
+		"jobs as done and leases the " +
+		"next. The time is measured from their first requests until all but the last 512 jobs of the backlog are " +
+		"reported.",
+	"Requests that wait: 16 clients, each with a random pause of up to 200 ms before its request. The receiver " +
+		"answers with the time of its " +
+		"answer. For ends by another process, one with the role `api` is asked, beside one with both roles. RSS is " +
+		"that of the process " +
 		"that has answered these requests while 1,000 others wait for jobs of a paused topic.",
-	"Handlers: they only count. Ringback runs in the program, with 64 `workers` and a `lane_concurrency` of 512; it, asynq and River have the " +
-		"settings, and register in the way, that the figures of deliveries and batches have. River on SQLite has fewer jobs, as there. The " +
-		"time is measured from the start of the queue's workers until the last call of a handler, whose results may be stored later.",
+	"Handlers: they only count. Ringback runs in the program, with 64 `workers` and a `lane_concurrency` of 512; it, " +
+		"asynq and River have the " +
+		"settings, and register in the way, that the figures of deliveries and batches have. River on SQLite has " +
+		"fewer jobs, as there. The " +
+		"time is measured from the start of the queue's workers until the last call of a handler, whose results may " +
+		"be stored later.",
 	"Schedules: a tick every 15 minutes, the first in a year.",
-	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The bare loop and the peers " +
+	"Ringback's connections: its own HTTP/1.1 client (`notify/h1`) over plain HTTP, `net/http`'s over https. The " +
+		"bare loop and the peers " +
 		"always use `net/http`'s.",
 	"Bare loop: 64 goroutines that POST with one `net/http` client and read the answers, without a queue.",
-	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection for each, no log, no retention of completed tasks. Tasks are " +
-		"enqueued before its server starts; the time is measured from that start. For lateness it polls every 10 ms, except in the row with its defaults.",
-	"River 0.31, the version of its SQLite driver: 64 workers with the bare loop's client, fetch cooldown 2 ms and poll 20 ms, as in its own benchmark, no log. SQLite " +
-		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as Ringback's do on SQLite.",
-	"lmstfy: only its layout in Redis: a key per job with the body (and a time to live of a day, its default), and a sorted set of packed " +
-		"namespace, queue, tries and id. For memory, URL and body together are the payload of its jobs and of asynq's tasks.",
+	"asynq 0.26: 64 workers with the bare loop's client, a Redis connection for each, no log, no retention of " +
+		"completed tasks. Tasks are " +
+		"enqueued before its server starts; the time is measured from that start. For lateness it polls every 10 ms, " +
+		"except in the row with its defaults.",
+	"River 0.31, the version of its SQLite driver: 64 workers with the bare loop's client, fetch cooldown 2 ms and " +
+		"poll 20 ms, as in its own benchmark, no log. SQLite " +
+		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of " +
+		"shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as " +
+		"Ringback's do on SQLite.",
+	"lmstfy: only its layout in Redis: a key per job with the body (and a time to live of a day, its default), and a " +
+		"sorted set of packed " +
+		"namespace, queue, tries and id. For memory, URL and body together are the payload of its jobs and of " +
+		"asynq's tasks.",
 	"Redis: a new server for each run, appendonly yes, appendfsync everysec.",
 	"Runs alternate, A B A B. Figures are medians with their range; ratios compare runs of the same round.",
 }

@@ -1,5 +1,5 @@
-// Package carrier moves due jobs to the ready lists that pools claim from, expires the leases of dead processes, relays the
-// outbox to its queues, and deletes ended jobs past their retention.
+// Package carrier moves due jobs to the ready lists that pools claim from, expires the leases of dead processes, relays
+// the outbox to its queues, and deletes ended jobs past their retention.
 //
 // One carrier a shard works at a time, under the store's lock; another process takes over when it ends or stalls. The
 // lock only saves work: every move is one atomic step of the store, and two carriers at once do no harm.
@@ -173,8 +173,8 @@ func (s *shard) call(ctx context.Context, call func(context.Context) error) erro
 	return call(ctx)
 }
 
-// pause returns how long to sleep after a round. A round that moved nothing although something was due is not repeated in a
-// busy loop.
+// pause returns how long to sleep after a round. A round that moved nothing although something was due is not repeated
+// in a busy loop.
 func pause(carried store.CarryResult, expiryPaused bool) time.Duration {
 	switch {
 	case carried.Next < 0 || carried.Next > maxSleep:

@@ -54,7 +54,8 @@ func insert(t *testing.T, s store.Store, id string, delay time.Duration) {
 func claim(t *testing.T, s store.Store) []store.ClaimedJob {
 	t.Helper()
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-		Queues: []store.QueueClaim{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10, MaxBytes: 1 << 20, Margin: 5 * time.Second,
+		Queues: []store.QueueClaim{{Queue: queue, Max: 10, Timeout: 10 * time.Second}}, Max: 10,
+		MaxBytes: 1 << 20, Margin: 5 * time.Second,
 	})
 	require.NoError(t, err)
 	return claimed.Jobs
@@ -76,7 +77,9 @@ type countingShard struct {
 	*countingStore
 }
 
-func (c countingShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (c countingShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
 	c.mu.Lock()
 	c.carries++
 	c.mu.Unlock()
@@ -194,12 +197,14 @@ func TestRelay_InsertsEachOutboxJobOnceDespiteFaults(t *testing.T) {
 		var entries []store.NewJob
 		for _, lane := range []string{"b", "c", "d", "e", "f", "g"} {
 			var e store.NewJob
-			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "callback-"+lane, "https://x.example/", "POST", "parent", []byte("print")
+			e.ID, e.URL, e.Method, e.Origin, e.Fingerprint = "callback-"+lane, "https://x.example/", "POST", "parent",
+				[]byte("print")
 			e.Queue = job.Queue{Namespace: "default", Topic: "children", Lane: lane}
 			entries = append(entries, e)
 		}
 		errs, _, err := whole.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease,
+			Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
 		}}, nil)
 		require.NoError(t, err)
 		require.NoError(t, errs[0])

@@ -25,7 +25,8 @@ type steppedClockStore struct {
 }
 
 func (s *steppedClockStore) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return steppedClockShard{next, s} })
+	return storetest.WrapShards(s.Store,
+		func(_ int, next store.Shard) store.Shard { return steppedClockShard{next, s} })
 }
 
 type steppedClockShard struct {
@@ -33,7 +34,9 @@ type steppedClockShard struct {
 	*steppedClockStore
 }
 
-func (s steppedClockShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s steppedClockShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
 	carried, err := s.Shard.Carry(ctx, token, round)
 	if s.rounds.Add(1) == 1 {
 		carried.ClockStep = -10 * time.Minute

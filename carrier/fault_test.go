@@ -41,7 +41,8 @@ type noInsertStore struct {
 }
 
 func (n noInsertStore) Shards() []store.Shard {
-	return storetest.WrapShards(n.Store, func(number int, next store.Shard) store.Shard { return noInsertShard{next, n, number} })
+	return storetest.WrapShards(n.Store,
+		func(number int, next store.Shard) store.Shard { return noInsertShard{next, n, number} })
 }
 
 type noInsertShard struct {
@@ -72,9 +73,13 @@ func TestRelay_SkipsAnEntryThatCannotBeInserted(t *testing.T) {
 		held := claim(t, m)
 		require.Len(t, held, 2)
 		var b store.NewJob
-		b.ID, b.URL, b.Method, b.Queue = "callback", "https://x.example/", "POST", job.Queue{Namespace: "default", Topic: "children", Lane: lane}
+		b.ID, b.URL, b.Method, b.Queue = "callback", "https://x.example/", "POST", job.Queue{
+			Namespace: "default",
+			Topic:     "children", Lane: lane,
+		}
 		_, _, err := m.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: []store.NewJob{b},
+			Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
+			Outbox: []store.NewJob{b},
 		}}, nil)
 		require.NoError(t, err)
 		run(t, noInsertStore{m, 1})
@@ -105,12 +110,16 @@ func TestSweep_KeepsUpWithTheLoad(t *testing.T) {
 				require.NoError(t, err)
 				for left := 250; left > 0; {
 					c, err := m.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-						Queues: []store.QueueClaim{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250, MaxBytes: 1 << 30, Margin: time.Second,
+						Queues: []store.QueueClaim{{Queue: queue, Max: 250, Timeout: time.Second}}, Max: 250,
+						MaxBytes: 1 << 30, Margin: time.Second,
 					})
 					require.NoError(t, err)
 					var ss []store.Settlement
 					for _, h := range c.Jobs {
-						ss = append(ss, store.Settlement{Ref: h.Ref(), Queue: queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}})
+						ss = append(ss, store.Settlement{
+							Ref: h.Ref(), Queue: queue, Lease: h.Lease,
+							Verdict: policy.Verdict{Kind: policy.Delivered},
+						})
 					}
 					left -= len(ss)
 					_, _, err = m.Shards()[0].Settle(t.Context(), store.NewToken(), ss, nil)
@@ -121,7 +130,10 @@ func TestSweep_KeepsUpWithTheLoad(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		kept := 0
-		f := store.Filter{Namespace: "default", Topic: "orders", States: []job.State{job.Delivered}, Limit: store.MaxListLimit}
+		f := store.Filter{
+			Namespace: "default", Topic: "orders", States: []job.State{job.Delivered},
+			Limit: store.MaxListLimit,
+		}
 		for more := true; more; {
 			page, err := m.Shards()[0].List(t.Context(), f)
 			require.NoError(t, err)

@@ -6,8 +6,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// leaseExpiry decides when overdue leases may be expired. A healthy worker must not lose its lease. So after a fault that may
-// have kept it from settling, or a forward jump of the store's clock, no lease is expired for store.LeaseMargin.
+// leaseExpiry decides when overdue leases may be expired. A healthy worker must not lose its lease. So after a fault
+// that may have kept it from settling, or a forward jump of the store's clock, no lease is expired for
+// store.LeaseMargin.
 type leaseExpiry struct {
 	interrupted bool      // the last call failed
 	pausedUntil time.Time // no lease is expired before; by the process's monotonic clock
@@ -15,14 +16,15 @@ type leaseExpiry struct {
 	seenAt      time.Time // the process's clock at that call
 }
 
-// clockTolerance is how far the store's clock may advance beyond the process's between two calls without counting as a jump.
+// clockTolerance is how far the store's clock may advance beyond the process's between two calls without counting as a
+// jump.
 const clockTolerance = time.Second
 
 // interrupt records that a call failed.
 func (l *leaseExpiry) interrupt() { l.interrupted = true }
 
-// isPaused reports whether no lease may be expired now: after a fault, or when this process made no call for so long that
-// workers may have been unable to settle, too.
+// isPaused reports whether no lease may be expired now: after a fault, or when this process made no call for so long
+// that workers may have been unable to settle, too.
 func (l *leaseExpiry) isPaused() bool {
 	if !l.seenAt.IsZero() && time.Since(l.seenAt) > store.LeadershipTTL {
 		l.interrupted = true

@@ -24,7 +24,8 @@ func TestClock_JumpAheadExpiresNoLeaseForAMargin(t *testing.T) {
 		require.False(t, l.isPaused())
 
 		clock = clock.Add(time.Minute)
-		require.True(t, l.plausibleNow().Before(clock), "leases that end after the plausible time stay, also in the round of the jump")
+		require.True(t, l.plausibleNow().Before(clock),
+			"leases that end after the plausible time stay, also in the round of the jump")
 		l.observe(clock)
 		for range 5 {
 			require.True(t, l.isPaused())

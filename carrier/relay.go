@@ -9,12 +9,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// outboxRelay inserts outbox entries into their target queues. The next Carry deletes them from the outbox. If the process
-// dies in between, the second insertion finds the first by its fixed id.
+// outboxRelay inserts outbox entries into their target queues. The next Carry deletes them from the outbox. If the
+// process dies in between, the second insertion finds the first by its fixed id.
 //
-// Targets are on any shard, and an unavailable shard must delay neither this shard's rounds nor entries for other shards. So
-// entries are inserted per shard, and a round waits for them only briefly. Entries for an unavailable shard stay in the
-// outbox and are skipped. One of them is retried in the background; once it is inserted, the outbox is read from its start.
+// Targets are on any shard, and an unavailable shard must delay neither this shard's rounds nor entries for other
+// shards. So entries are inserted per shard, and a round waits for them only briefly. Entries for an unavailable shard
+// stay in the outbox and are skipped. One of them is retried in the background; once it is inserted, the outbox is read
+// from its start.
 type outboxRelay struct {
 	*shard
 
@@ -44,8 +45,8 @@ type insertResult struct {
 const (
 	// relayTimeout is how long a round waits for insertions.
 	relayTimeout = 100 * time.Millisecond
-	// rescanOutboxEvery is how often the outbox is read from its start while entries are skipped: another carrier may have
-	// relayed some of them.
+	// rescanOutboxEvery is how often the outbox is read from its start while entries are skipped: another carrier may
+	// have relayed some of them.
 	rescanOutboxEvery = time.Minute
 )
 
@@ -126,7 +127,8 @@ func (r *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool
 	return len(r.relayed) > 0
 }
 
-// startInsert inserts entries of one shard in the background. An insertion that takes longer than awaited wakes the carrier.
+// startInsert inserts entries of one shard in the background. An insertion that takes longer than awaited wakes the
+// carrier.
 func (r *outboxRelay) startInsert(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
 	began := time.Now()
 	r.inserts.Go(func() {
@@ -139,8 +141,8 @@ func (r *outboxRelay) startInsert(ctx context.Context, n int, entries []store.Ne
 	})
 }
 
-// insert inserts entries of one shard. Entries stay pending if the shard is unavailable. An entry that is rejected for another
-// reason is logged and dropped.
+// insert inserts entries of one shard. Entries stay pending if the shard is unavailable. An entry that is rejected for
+// another reason is logged and dropped.
 func (r *outboxRelay) insert(ctx context.Context, n int, entries []store.NewJob) insertResult {
 	inserted := insertResult{shard: n}
 	for i, result := range r.store.Insert(ctx, entries) {
@@ -169,7 +171,8 @@ func (r *outboxRelay) record(ctx context.Context, inserted insertResult) {
 	case inserted.pending != nil:
 		level := outage.backoff.Level()
 		outage.probe, outage.retryAt = inserted.pending[0], time.Now().Add(outage.backoff.Next())
-		r.log.Log(ctx, level, "outbox relay: target shard unavailable, will retry", "shard", inserted.shard, "err", inserted.err)
+		r.log.Log(ctx, level, "outbox relay: target shard unavailable, will "+
+			"retry", "shard", inserted.shard, "err", inserted.err)
 	case outage != nil:
 		delete(r.outages, inserted.shard)
 		r.skip = 0 // entries for it were skipped

@@ -31,7 +31,8 @@ type partialOutage struct {
 }
 
 func (p *partialOutage) Shards() []store.Shard {
-	return storetest.WrapShards(p.Store, func(n int, next store.Shard) store.Shard { return partialOutageShard{next, p, n} })
+	return storetest.WrapShards(p.Store,
+		func(n int, next store.Shard) store.Shard { return partialOutageShard{next, p, n} })
 }
 
 type partialOutageShard struct {
@@ -67,7 +68,9 @@ func (p *partialOutage) call(ctx context.Context, shard int) error {
 	return &store.UnavailableError{Reason: "the shard is away"}
 }
 
-func (s partialOutageShard) Insert(ctx context.Context, token store.Token, e []store.NewJob) ([]store.InsertResult, error) {
+func (s partialOutageShard) Insert(
+	ctx context.Context, token store.Token, e []store.NewJob,
+) ([]store.InsertResult, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		s.mu.Lock()
 		s.inserts++
@@ -84,7 +87,9 @@ func (s partialOutageShard) Known(ctx context.Context, refs []job.Ref) ([]store.
 	return s.Shard.Known(ctx, refs)
 }
 
-func (s partialOutageShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s partialOutageShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
 	if err := s.call(ctx, s.number); err != nil {
 		return store.CarryResult{}, err
 	}
@@ -112,7 +117,8 @@ func laneOn(r *router.Router, shard int) job.Queue {
 func callbackJobs(name string, q job.Queue, n int) (entries []store.NewJob) {
 	for i := range n {
 		var e store.NewJob
-		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST", job.KindCallback
+		e.ID, e.Queue, e.URL, e.Method, e.Kind = fmt.Sprintf("rb:%s-%d", name, i), q, "https://x.example/", "POST",
+			job.KindCallback
 		e.Body = make([]byte, 1000)
 		e.Fingerprint = codec.Fingerprint(&e.New)
 		entries = append(entries, e)
@@ -127,7 +133,8 @@ func fillOutbox(t *testing.T, s store.Store, entries ...store.NewJob) {
 	held := claim(t, s)
 	require.Len(t, held, 1)
 	_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease, Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
+		Ref: held[0].Ref(), Queue: queue, Lease: held[0].Lease,
+		Verdict: policy.Verdict{Kind: policy.Delivered}, Outbox: entries,
 	}}, nil)
 	require.NoError(t, err)
 }
@@ -170,12 +177,14 @@ func TestShards_UnavailableShardDelaysNoOther(t *testing.T) {
 				require.Zero(t, countInserted(t, m, 3, lost))
 				inserts, _, bytes := s.counts()
 				require.Less(t, inserts, 450, "it is tried again and again, not all the time")
-				require.Less(t, bytes, 8*2*store.MaxBatch*1000, "entries that cannot be inserted are not read in every round")
+				require.Less(t, bytes, 8*2*store.MaxBatch*1000,
+					"entries that cannot be inserted are not read in every round")
 
 				s.set(-1, false)
 				time.Sleep(15 * time.Second)
 				require.Equal(t, len(lost), countInserted(t, m, 3, lost))
-				stats, err := rt.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
+				stats, err := rt.TopicStats(t.Context(),
+					store.StatsFilter{Namespace: "default", Topics: []string{job.CallbackTopic}})
 				require.NoError(t, err)
 				require.EqualValues(t, len(lost)+5*5, stats[0].Registered, "each once")
 				carried, err := m.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -194,12 +203,15 @@ func TestShards_SilentShardDelaysNoOther(t *testing.T) {
 		run(t, s)
 		time.Sleep(time.Second)
 		fillOutbox(t, m, callbackJobs("lost", laneOn(rt, 3), 5)...)
-		_, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond}) // the parent's wake-up
+		// the parent's wake-up
+		_, err := m.Shards()[0].Wait(t.Context(),
+			store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		for i := range 100 {
 			insert(t, m, fmt.Sprint("due-", i), 300*time.Millisecond)
 			began := time.Now()
-			wakeup, err := m.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+			wakeup, err := m.Shards()[0].Wait(t.Context(),
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 			require.NoError(t, err)
 			require.Equal(t, []job.Queue{queue}, wakeup)
 			require.LessOrEqual(t, time.Since(began), 450*time.Millisecond)

@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// repair makes the store check the shard's data while this process carries it, concurrently with the moves, which a check of
-// a large shard must not delay. Failed calls are repeated.
+// repair makes the store check the shard's data while this process carries it, concurrently with the moves, which a
+// check of a large shard must not delay. Failed calls are repeated.
 func (s *shard) repair(ctx context.Context) {
 	var again store.Backoff
 	for ctx.Err() == nil {

@@ -52,7 +52,10 @@ func repairIn(d time.Duration) func() (store.RepairResult, error) {
 func TestRepair_IsCalledWhenDueAndRetriedAfterAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := func() (store.RepairResult, error) { return store.RepairResult{}, errors.New("broken") }
-		s := &repairStore{Store: model(1), answers: []func() (store.RepairResult, error){repairIn(3 * time.Second), fails, repairIn(-1)}}
+		s := &repairStore{
+			Store:   model(1),
+			answers: []func() (store.RepairResult, error){repairIn(3 * time.Second), fails, repairIn(-1)},
+		}
 		run(t, s)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -38,7 +38,8 @@ func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
 			return err
 		}
 	}
-	return manifestError(plan.Apply(ctx, s.manifestCall, func(change *manifest.Change) { s.say("%s", output.Printable(change.Done())) }))
+	return manifestError(plan.Apply(ctx, s.manifestCall,
+		func(change *manifest.Change) { s.say("%s", output.Printable(change.Done())) }))
 }
 
 // diffCommand is ringback diff.
@@ -101,7 +102,9 @@ func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
 }
 
 // manifestCall is a manifest.Server.
-func (s *session) manifestCall(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+func (s *session) manifestCall(
+	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+) (json.RawMessage, error) {
 	if header == nil {
 		header = make(http.Header)
 	}
@@ -122,8 +125,8 @@ func manifestError(err error) error {
 	return err
 }
 
-// warnManagedDelete says that files undo the removal of what a request of the tag managed removes. If it cannot be read, the removal
-// says why.
+// warnManagedDelete says that files undo the removal of what a request of the tag managed removes. If it cannot be
+// read, the removal says why.
 func (s *session) warnManagedDelete(ctx context.Context, command *kong.Node, r *request.Request) {
 	if !command.Tag.Has("managed") || s.out.Format() == output.Curl {
 		return

@@ -27,7 +27,8 @@ func TestApply_ShowsAsksAndMakesTheChanges(t *testing.T) {
 
 	r := run(t, []string{"diff", "-f", file}, none, none, says(200, stored))
 	require.Equal(t, exit.Failed, r.code, r.stderr)
-	require.Equal(t, "+ create topic a\n    managed_by: shop\n    workers: 5\n1 to create, 0 to update, 0 to remove, 0 unchanged\n", r.stdout)
+	require.Equal(t, "+ create topic a\n    managed_by: shop\n    workers: 5\n1 to create, 0 to update, 0 to remove, "+
+		"0 unchanged\n", r.stdout)
 	require.Equal(t, "PUT /v1/topics/a?dry_run=true", r.requests[2])
 	require.JSONEq(t, `{"workers": 5, "managed_by": "shop"}`, r.bodies[2])
 
@@ -41,7 +42,8 @@ func TestApply_ShowsAsksAndMakesTheChanges(t *testing.T) {
 	require.Contains(t, r.stdout, "- remove topic old\n")
 	require.Len(t, r.requests, 4, "nothing is changed")
 
-	r = run(t, []string{"apply", "-f", file, "--prune", "--yes"}, topics, none, none, says(200, stored), says(200, stored), says(204, ""))
+	r = run(t, []string{"apply", "-f", file, "--prune", "--yes"}, topics, none, none, says(200, stored),
+		says(200, stored), says(204, ""))
 	require.Equal(t, exit.OK, r.code, r.stderr)
 	require.Equal(t, "created topic a\nremoved topic old\n", r.stderr)
 	require.Equal(t, []string{"PUT /v1/topics/a *", `DELETE /v1/topics/old "7"`}, r.requests[4:])
@@ -65,10 +67,13 @@ func TestApply_PrunesAllOnlyIfThatIsMeant(t *testing.T) {
 func TestApply_ExitsWithWhatIsWrong(t *testing.T) {
 	file := shopFile(t, "managed_by: shop\ntopics:\n  a: {workers: 0}\n")
 	none := says(200, `{"items": []}`)
-	r := run(t, []string{"apply", "-f", file}, none, none, says(422, `{"code": "invalid_field", "errors": [{"field": "/workers", "detail": "must be 1 to 10000"}]}`))
+	r := run(t, []string{"apply", "-f", file}, none, none,
+		says(422, `{"code": "invalid_field", "errors": [{"field": "/workers", "detail": "must be 1 to 10000"}]}`))
 	require.Equal(t, exit.Refused, r.code)
-	require.Contains(t, r.stderr, "ringback: the files have 1 fault; nothing is changed\n  "+file+":3: topic a: workers must be 1 to 10000\n")
-	r = run(t, []string{"apply", "-f", file}, says(200, `{"items": [{"topic": "a", "revision": 1, "managed_by": "mall"}]}`), none)
+	require.Contains(t, r.stderr,
+		"ringback: the files have 1 fault; nothing is changed\n  "+file+":3: topic a: workers must be 1 to 10000\n")
+	r = run(t, []string{"apply", "-f", file},
+		says(200, `{"items": [{"topic": "a", "revision": 1, "managed_by": "mall"}]}`), none)
 	require.Equal(t, exit.Conflict, r.code)
 	require.Contains(t, r.stderr, "a is managed by mall")
 	r = run(t, []string{"apply", "-f", file}, none, none, says(200, `{}`), says(412, `{"code": "revision_mismatch"}`))
@@ -132,9 +137,11 @@ func TestManifestCommands_HaveNoCurl(t *testing.T) {
 }
 
 func TestEdits_SayThatFilesUndoThem(t *testing.T) {
-	r := run(t, []string{"topic", "set", "a", "workers=5"}, says(200, `{"topic": "a", "revision": 4, "managed_by": "shop"}`))
+	r := run(t, []string{"topic", "set", "a", "workers=5"},
+		says(200, `{"topic": "a", "revision": 4, "managed_by": "shop"}`))
 	require.Equal(t, "a has revision 4\n", r.stdout)
 	require.Equal(t, "it is managed by shop: the next ringback apply of its files undoes this change\n", r.stderr)
-	r = run(t, []string{"topic", "set", "a", "workers=5"}, says(200, `{"topic": "a", "revision": 4, "managed_by": null}`))
+	r = run(t, []string{"topic", "set", "a", "workers=5"},
+		says(200, `{"topic": "a", "revision": 4, "managed_by": null}`))
 	require.Empty(t, r.stderr)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/ringback/ringback/cli/request"
 )
 
-// bulk is a command that begins work on many jobs: it counts them, asks, and shows the progress. The work goes on in the
-// server when the command is ended.
+// bulk is a command that begins work on many jobs: it counts them, asks, and shows the progress. The work goes on in
+// the server when the command is ended.
 type bulk struct {
 	DryRun bool `in:"none" help:"Only count the jobs."`
 	Detach bool `in:"none" help:"Do not wait for the end of the work."`
@@ -91,7 +91,8 @@ func (c *bulk) start(ctx context.Context, s *session, r *request.Request, action
 		return err
 	}
 	if c.Detach {
-		s.say("the work goes on in the server: ringback work wait %s shows it", output.Printable(output.Texts(answer)["id"]))
+		s.say("the work goes on in the server: ringback work wait %s shows it",
+			output.Printable(output.Texts(answer)["id"]))
 		return s.out.One(answer)
 	}
 	return s.follow(ctx, answer)
@@ -151,7 +152,10 @@ const (
 )
 
 // workPolls are the pauses between two looks at work: short at first, so that little work ends soon.
-var workPolls = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second}
+var workPolls = []time.Duration{
+	50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+	500 * time.Millisecond, time.Second,
+}
 
 // follow shows the progress of work until it has ended. A server that is away for a while does not end it.
 func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
@@ -172,7 +176,8 @@ func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 			if bar {
 				fmt.Fprintln(s.Stderr)
 			}
-			s.say("the work goes on in the server: ringback work wait %s shows it, ringback work stop %s stops it", p.ID, p.ID)
+			s.say("the work goes on in the server: ringback work wait %s shows it, ringback work stop %s stops it",
+				p.ID, p.ID)
 			return err
 		}
 		answer = next

@@ -67,7 +67,8 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 		if err := s.count(ctx, command); err != nil {
 			return err
 		}
-		if err := s.confirm(ctx, fill(question, arguments(command)), boolFlag(command, "yes") || boolFlag(command, "dry-run")); err != nil {
+		if err := s.confirm(ctx, fill(question, arguments(command)), boolFlag(command, "yes") ||
+			boolFlag(command, "dry-run")); err != nil {
 			return err
 		}
 	}
@@ -280,7 +281,10 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "client: ")
 	hint := "is ringback running there? ringback context show says where the address is from"
-	return &exit.UnavailableError{Err: fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint), Unsent: isOp && op.Op == "dial"}
+	return &exit.UnavailableError{
+		Err:    fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint),
+		Unsent: isOp && op.Op == "dial",
+	}
 }
 
 // longestWait is the longest wait that a server accepts.

@@ -92,7 +92,10 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure
 
 // deadSince counts the jobs that died within a time.
 func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error) {
-	q := url.Values{"by": {"topic"}, "ended_after": {time.Now().Add(-c.DeadSince.Duration).UTC().Format(time.RFC3339Nano)}}
+	q := url.Values{
+		"by":          {"topic"},
+		"ended_after": {time.Now().Add(-c.DeadSince.Duration).UTC().Format(time.RFC3339Nano)},
+	}
 	if c.Topic != "" {
 		q.Set("topic", c.Topic)
 	}
@@ -112,7 +115,8 @@ func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error)
 		sum += g.Count
 	}
 	if groups.Exact != nil && !*groups.Exact {
-		return 0, fmt.Errorf("at least %s died since then, and there are too many to count: use a shorter --dead-since, or a --topic", output.Jobs(sum))
+		return 0, fmt.Errorf("at least %s died since then, and there are too many to count: use a shorter "+
+			"--dead-since, or a --topic", output.Jobs(sum))
 	}
 	return sum, nil
 }

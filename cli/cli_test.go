@@ -41,7 +41,8 @@ type fake struct {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
-	f.requests = append(f.requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("If-Match")+r.Header.Get("If-None-Match")))
+	f.requests = append(f.requests,
+		strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("If-Match")+r.Header.Get("If-None-Match")))
 	f.bodies = append(f.bodies, string(body))
 	answer := f.answers[0]
 	if len(f.answers) > 1 {
@@ -92,7 +93,10 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 	var stdout, stderr strings.Builder
 	e := &Environment{
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-		Variables: map[string]string{"RINGBACK_SERVER": server.URL, OutputVariable: "table", "RINGBACK_TOKEN": "s3cret-token"},
+		Variables: map[string]string{
+			"RINGBACK_SERVER": server.URL, OutputVariable: "table",
+			"RINGBACK_TOKEN": "s3cret-token",
+		},
 	}
 	require.NoError(t, kong.Visit(parser().Model, func(v kong.Visitable, next kong.Next) error {
 		switch v := v.(type) {
@@ -118,8 +122,9 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 func TestRequests_AreWhatFlagsSay(t *testing.T) {
 	for _, c := range []struct{ line, request, body string }{
 		{
-			"topic set a/b ladder=15s,3m rate=100/s breaker.failures=5 breaker.open=1m retries=null give_up_on=410", "PATCH /v1/topics/a%2Fb",
-			`{"breaker":{"failures":5,"open":"1m"},"give_up_on":["410"],"ladder":["15s","3m"],"rate":"100/s","retries":null}`,
+			"topic set a/b ladder=15s,3m rate=100/s breaker.failures=5 breaker.open=1m retries=null give_up_on=410",
+			"PATCH /v1/topics/a%2Fb", `{"breaker":{"failures":5,"open":"1m"},"give_up_on":["410"],"ladder":["15s",` +
+				`"3m"],"rate":"100/s","retries":null}`,
 		},
 		{
 			"job edit j --retries 0 --ladder 1s,2s --unset expires-at --label a=b=c -H X-A:1", "PATCH /v1/jobs/j",
@@ -127,19 +132,24 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 		},
 		{"job cancel j --if-revision 3", `DELETE /v1/jobs/j "3"`, ""},
 		{"job run j", "POST /v1/jobs/j/run", ""},
-		{"job list --state dead,ready --label a:b --label c:d,e --limit 7 --status 503", "GET /v1/jobs?label=a%3Ab&label=c%3Ad%2Ce&limit=7&state=dead&state=ready&status=503", ""},
+		{
+			"job list --state dead,ready --label a:b --label c:d,e --limit 7 --status 503",
+			"GET /v1/jobs?label=a%3Ab&label=c%3Ad%2Ce&limit=7&state=dead&state=ready&status=503", "",
+		},
 		{"namespace delete n --purge --yes", "DELETE /v1/namespaces/n?purge=true", ""},
 		{"dead revive a b --yes --rate 5/s --detach", "POST /v1/dead/revive", `{"ids":["a","b"],"rate":"5/s"}`},
 		{
 			"work start edit --topic t --state ready --set retries=3 --yes --detach", "POST /v1/work",
 			`{"action":"edit","change":{"retries":3},"where":{"state":["ready"],"topic":"t"}}`,
 		},
-		{"token create x --role read --no-bodies --topics a,b.*", "POST /v1/tokens", `{"bodies":false,"name":"x","role":"read","topics":["a","b.*"]}`},
+		{"token create x --role read --no-bodies --topics " +
+			"a,b.*", "POST /v1/tokens", `{"bodies":false,"name":"x","role":"read","topics":["a","b.*"]}`},
 		{
 			"schedule backfill s 2030-01-01T00:00:00Z 2030-01-02T00:00:00Z --dry-run", "POST /v1/schedules/s/backfill",
 			`{"after":"2030-01-01T00:00:00Z","before":"2030-01-02T00:00:00Z","dry_run":true}`,
 		},
-		{"send http://x/ --id j -d not-json --content-type text/csv", "POST /v1/jobs", `{"body_text":"not-json","content_type":"text/csv","id":"j","url":"http://x/"}`},
+		{"send http://x/ --id j -d not-json --content-type text/csv", "POST /v1/jobs", `{"body_text":"not-json",` +
+			`"content_type":"text/csv","id":"j","url":"http://x/"}`},
 		{"api put /v1/x?y=z -d [1]", "PUT /v1/x?y=z", "[1]"},
 	} {
 		r := run(t, strings.Fields(c.line), says(200, `{"id":"i","items":[]}`))
@@ -152,7 +162,8 @@ func TestRequests_AreWhatFlagsSay(t *testing.T) {
 		}
 	}
 	r := run(t, []string{"topic", "set", "t", "rate=1/s"}, says(404, `{"code":"not_found"}`), says(200, `{}`))
-	require.Equal(t, []string{"PATCH /v1/topics/t", "PUT /v1/topics/t *"}, r.requests, "it is created, unless somebody else has done so")
+	require.Equal(t, []string{"PATCH /v1/topics/t", "PUT /v1/topics/t *"}, r.requests,
+		"it is created, unless somebody else has done so")
 	r = run(t, []string{"send", "http://x/", "-d", `{"n":   1.0}`}, says(201, `{"id":"i"}`))
 	require.Contains(t, r.bodies[0], `"body": {"n":   1.0}`, "byte for byte")
 }
@@ -190,18 +201,23 @@ func TestCurl_PrintsTheRequestAndSendsNothing(t *testing.T) {
 	require.Zero(t, r.code)
 	require.Empty(t, r.requests)
 	require.Contains(t, r.stdout, `/v1/dead/purge -H @- --json '{"all": true}'`)
-	require.True(t, strings.HasPrefix(r.stdout, `echo "Authorization: Bearer $RINGBACK_TOKEN" | head -n 1 | curl http`), "arguments are visible to all users: "+r.stdout)
+	require.True(t, strings.HasPrefix(r.stdout, `echo "Authorization: Bearer $RINGBACK_TOKEN" | head -n 1 | curl http`),
+		"arguments are visible to all users: "+r.stdout)
 	require.NotContains(t, r.stdout, "s3cret")
 }
 
 func TestErrors_HaveACodeAndNameTheFlag(t *testing.T) {
 	problem := func(status int, code string) func(w http.ResponseWriter) {
-		return says(status, fmt.Sprintf(`{"code": %q, "detail": "d", "errors": [{"field": "/run_at", "detail": "is \u001b[31m bad"}, {"field": "/x/y", "detail": "z"}]}`, code))
+		return says(status, fmt.Sprintf(`{"code": %q, "detail": "d", "errors": [{"field": "/run_at", "detail": "is `+
+			`\u001b[31m bad"}, {"field": "/x/y", "detail": "z"}]}`, code))
 	}
-	for status, code := range map[int]int{400: 5, 401: 5, 403: 5, 404: 3, 409: 4, 412: 4, 413: 5, 422: 5, 429: 5, 500: 6, 503: 6} {
+	for status, code := range map[int]int{
+		400: 5, 401: 5, 403: 5, 404: 3, 409: 4, 412: 4, 413: 5, 422: 5, 429: 5, 500: 6, 503: 6,
+	} {
 		r := run(t, []string{"job", "edit", "j", "--delay", "1s"}, problem(status, "c"))
 		require.Equal(t, code, r.code, status)
-		require.Contains(t, r.stderr, fmt.Sprintf("ringback: d (%d c)\n  --run-at (/run_at) is \\u001b[31m bad\n  /x/y z\n", status))
+		require.Contains(t, r.stderr,
+			fmt.Sprintf("ringback: d (%d c)\n  --run-at (/run_at) is \\u001b[31m bad\n  /x/y z\n", status))
 	}
 	r := run(t, []string{"whoami"}, problem(401, "token_unknown"))
 	require.Contains(t, r.stderr, "ringback context show")
@@ -240,18 +256,21 @@ func TestSend_DoesNotSayThatItsOwnRepeatWasRegisteredBefore(t *testing.T) {
 		"delivered": "j is registered, and is delivered\n",
 		"dead":      "j is registered, and is dead: ringback job revive j sends it again\n",
 	} {
-		r := run(t, strings.Fields("send http://x/ --id j"), says(502, "cut off"), says(200, `{"id":"j","state":"`+state+`"}`))
+		r := run(t, strings.Fields("send http://x/ --id j"), says(502, "cut off"),
+			says(200, `{"id":"j","state":"`+state+`"}`))
 		require.Zero(t, r.code, r.stderr)
 		require.Equal(t, want, r.stdout)
 	}
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	lines := `{"id": "a"}` + "\n" + `{"id": "b"}` + "\n" + `{"id": "c"}` + "\n" + `{"id": "d"}` + "\n"
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
-	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"id":"a","status":200,"state":"ready"}`), results(
+	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"id":"a","status":200,`+
+		`"state":"ready"}`), results(
 		`{"index":0,"id":"b","status":200,"state":"dead"}`, `{"index":1,"id":"c","status":200,"state":"delivered"}`,
 		`{"index":2,"id":"d","status":200,"state":"running"}`))
 	require.Zero(t, r.code)
-	require.Equal(t, "line 2, b is registered, and is dead: ringback job revive b sends it again\n4 registered, 1 of them before; 0 refused\n", r.stderr)
+	require.Equal(t, "line 2, b is registered, and is dead: ringback job revive b sends it again\n4 registered, 1 of "+
+		"them before; 0 refused\n", r.stderr)
 }
 
 func TestJobAdd_SaysWhichLinesHaveEnded(t *testing.T) {
@@ -268,8 +287,10 @@ func TestJobAdd_SaysWhichLinesHaveEnded(t *testing.T) {
 
 func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\n\n{\"id\": \"b\", \"x\":  1}\n{\"id\": \"c\"}\n"), 0o600))
-	first := results(`{"index":2,"error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url","detail":"is required"}]}}`,
+	require.NoError(t,
+		os.WriteFile(file, []byte("{\"id\": \"a\"}\n\n{\"id\": \"b\", \"x\":  1}\n{\"id\": \"c\"}\n"), 0o600))
+	first := results(`{"index":2,"error":{"status":422,"code":"invalid_field","detail":"d","errors":[{"field":"/url",`+
+		`"detail":"is required"}]}}`,
 		`{"index":0,"status":201}`, `{"index":1,"error":{"status":503,"code":"store_unavailable","retry_after_ms":1}}`)
 	r := run(t, []string{"job", "add", "-f", file}, first, results(`{"index":0,"status":201}`))
 	require.Equal(t, exit.Failed, r.code)
@@ -286,7 +307,8 @@ func TestJobAdd_CanBeRepeated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"n\": 1}\n{\"n\": 1}\n{\"id\": \"own\"}\n"), 0o600))
 	ids := func(args ...string) (result, []string) {
-		r := run(t, append([]string{"job", "add", "-f", file}, args...), results(`{"index":0,"status":200}`, `{"index":1,"status":201}`, `{"index":2,"status":201}`))
+		r := run(t, append([]string{"job", "add", "-f", file}, args...),
+			results(`{"index":0,"status":200}`, `{"index":1,"status":201}`, `{"index":2,"status":201}`))
 		var all []string
 		for line := range strings.Lines(r.bodies[0]) {
 			var sent struct{ ID string }
@@ -313,10 +335,12 @@ func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	large := strings.Repeat("x", 3<<20)
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "{\"body\": %q}\n\n{\"body\": %q}\n", large, large), 0o600))
-	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"status":201}`), says(413, `{"code":"too_large","detail":"d"}`))
+	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"status":201}`),
+		says(413, `{"code":"too_large","detail":"d"}`))
 	require.Len(t, r.requests, 2, "requests are bounded in bytes")
 	require.Equal(t, exit.Refused, r.code)
-	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 may be registered\nrepeat the command to go on: ")
+	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 "+
+		"may be registered\nrepeat the command to go on: ")
 	require.NoError(t, os.WriteFile(file, []byte("{}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
 	require.Equal(t, exit.Usage, r.code)
@@ -333,9 +357,11 @@ func TestJobAdd_CountsLinesUpToTheFirstWithoutAResult(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{}\n\n{}\n{}\n{}\n"), 0o600))
 	r := run(t, []string{"job", "add", "-f", file},
-		results(`{"index":0,"status":201}`, `{"index":2,"status":201}`, `{"index":3,"error":{"status":422,"code":"c"}}`), says(403, `{"code":"forbidden","detail":"d"}`))
+		results(`{"index":0,"status":201}`, `{"index":2,"status":201}`,
+			`{"index":3,"error":{"status":422,"code":"c"}}`), says(403, `{"code":"forbidden","detail":"d"}`))
 	require.Equal(t, exit.Refused, r.code)
-	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 3 may be registered\n")
+	require.Contains(t, r.stderr,
+		"lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 3 may be registered\n")
 }
 
 func TestJobAdd_SendsLinesWithoutAResultAgain(t *testing.T) {
@@ -372,9 +398,11 @@ func TestSend_NamesTheIDWhenItFails(t *testing.T) {
 		})
 		var job struct{ ID string }
 		require.NoError(t, json.Unmarshal([]byte(r.bodies[0]), &job))
-		require.Contains(t, r.stderr, job.ID+" may be registered: the same command with --id "+job.ID+" registers it once\n")
+		require.Contains(t, r.stderr,
+			job.ID+" may be registered: the same command with --id "+job.ID+" registers it once\n")
 	}
-	r := run(t, []string{"send", "http://x/", "--wait"}, says(201, `{"id":"i"}`), says(503, `{"code":"x"}`), says(200, `{"id":"i","state":"delivered","attempts_made":1}`))
+	r := run(t, []string{"send", "http://x/", "--wait"}, says(201, `{"id":"i"}`), says(503, `{"code":"x"}`),
+		says(200, `{"id":"i","state":"delivered","attempts_made":1}`))
 	require.Zero(t, r.code, "it is registered, and the server is away for a moment")
 	r = run(t, []string{"send", "http://x/", "--wait"}, says(201, `{"id":"i"}`), says(401, `{"code":"x"}`))
 	require.Contains(t, r.stderr, "i is registered: ringback wait i waits for its end\n")
@@ -397,15 +425,20 @@ func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
 			out, err := new(formatFlags).printer(e)
 			require.NoError(t, err)
 			try := 0
-			to, err := client.New("http://a", client.Options{HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
-				if try++; try == c.lost {
-					return nil, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF}
-				}
-				return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
-			})}})
+			to, err := client.New("http://a", client.Options{
+				HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+					if try++; try == c.lost {
+						return nil, &net.OpError{Op: "read", Err: io.ErrUnexpectedEOF}
+					}
+					return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+				})},
+			})
 			require.NoError(t, err)
 			s := &session{Environment: e, client: to, out: out}
-			_, _, err = s.registerOne(t.Context(), &request.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: request.Fields{"id": json.RawMessage(`"j"`)}})
+			_, _, err = s.registerOne(t.Context(), &request.Request{
+				Method: http.MethodPost, Path: "/v1/jobs",
+				Body: request.Fields{"id": json.RawMessage(`"j"`)},
+			})
 			require.Equal(t, exit.Unavailable, exit.CodeOf(err))
 			require.Equal(t, registrations, try)
 			require.Equal(t, c.says, strings.Contains(stderr.String(), "j may be registered"), stderr.String())
@@ -414,7 +447,9 @@ func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
 }
 
 func TestPut_NeedsSettings(t *testing.T) {
-	for _, args := range [][]string{{"topic", "put", "t"}, {"lane", "put", "t", "l"}, {"namespace", "put", "n"}, {"schedule", "put", "s", "--if-revision", "1"}} {
+	for _, args := range [][]string{{"topic", "put", "t"}, {"lane", "put", "t", "l"}, {"namespace", "put", "n"}, {
+		"schedule", "put", "s", "--if-revision", "1",
+	}} {
 		r := run(t, args, says(200, `{}`))
 		require.Equal(t, exit.Usage, r.code, args)
 		require.Empty(t, r.requests)
@@ -426,15 +461,18 @@ func TestPut_NeedsSettings(t *testing.T) {
 
 func TestStats_WatchesUntilItIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	r := runUntil(ctx, t, []string{"stats", "--watch", "--every", "1s"}, says(200, `{"totals":{"registered":1,"dead":1},"items":[]}`), func(w http.ResponseWriter) {
+	r := runUntil(ctx, t, []string{"stats", "--watch", "--every", "1s"}, says(200,
+		`{"totals":{"registered":1,"dead":1},"items":[]}`), func(w http.ResponseWriter) {
 		says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`)(w)
 		stop()
 	})
-	require.Equal(t, "1 job: 0 scheduled, 0 ready, 0 running, 0 delivered, 1 dead, 0 cancelled\n", strings.SplitAfter(r.stdout, "\n")[0])
+	require.Equal(t, "1 job: 0 scheduled, 0 ready, 0 running, 0 delivered, 1 dead, 0 cancelled\n",
+		strings.SplitAfter(r.stdout, "\n")[0])
 }
 
 func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
-	r := run(t, []string{"wait", "j"}, says(200, `{"state":"ready"}`), says(503, `{"code":"x"}`), says(200, `{"id":"j","topic":"t","state":"delivered","attempts_made":2}`))
+	r := run(t, []string{"wait", "j"}, says(200, `{"state":"ready"}`), says(503, `{"code":"x"}`),
+		says(200, `{"id":"j","topic":"t","state":"delivered","attempts_made":2}`))
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "j of topic t is delivered after 2 attempts\n", r.stdout)
 	require.Equal(t, "GET /v1/jobs/j?wait=1m", r.requests[0])
@@ -455,9 +493,11 @@ func TestWork_GoesOnWithoutTheCommand(t *testing.T) {
 		stop(stopped)
 	})
 	require.Equal(t, exit.Failed, r.code)
-	require.Contains(t, r.stderr, "the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
+	require.Contains(t, r.stderr,
+		"the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
 	require.Contains(t, r.stderr, stopped.Error())
-	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200, `{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
+	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200,
+		`{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
 	require.Equal(t, exit.Failed, r.code, "a job failed")
 	require.Equal(t, "purge w is done: 9 done, 1 failed, 0 skipped\n", r.stdout)
 	require.Contains(t, r.stderr, "  j r\n")
@@ -467,7 +507,8 @@ func TestWork_AsksOnlyIfThereIsSomethingToDo(t *testing.T) {
 	r := run(t, []string{"dead", "purge", "--all"}, says(200, `{"matched":0,"exact":true}`))
 	require.Zero(t, r.code)
 	require.Contains(t, r.stderr, "no job matches")
-	r = run(t, []string{"dead", "purge", "--all"}, says(200, `{"matched":1234567,"exact":false,"groups":[{"topic":"t","reason":"r","count":1234567}]}`))
+	r = run(t, []string{"dead", "purge", "--all"},
+		says(200, `{"matched":1234567,"exact":false,"groups":[{"topic":"t","reason":"r","count":1234567}]}`))
 	require.Equal(t, exit.Usage, r.code)
 	require.Contains(t, r.stderr, "1,234,567  t  r\n")
 	require.Len(t, r.requests, 1, "only the dry run")
@@ -482,9 +523,13 @@ func TestList_GoesOnUntilTheLimit(t *testing.T) {
 		raw, _ := json.Marshal(map[string]any{"items": items, "next_cursor": cursor})
 		return says(200, string(raw))
 	}
-	r := run(t, []string{"job", "list", "--limit", "3", "--jq", ".id"}, page("c1", "a"), page("c2"), page("c3", "b", "c"))
+	r := run(t, []string{"job", "list", "--limit", "3", "--jq", ".id"}, page("c1", "a"),
+		page("c2"), page("c3", "b", "c"))
 	require.Equal(t, "a\nb\nc\n", r.stdout)
-	require.Equal(t, []string{"GET /v1/jobs?limit=3", "GET /v1/jobs?cursor=c1&limit=2", "GET /v1/jobs?cursor=c2&limit=2"}, r.requests)
+	require.Equal(t, []string{
+		"GET /v1/jobs?limit=3", "GET /v1/jobs?cursor=c1&limit=2",
+		"GET /v1/jobs?cursor=c2&limit=2",
+	}, r.requests)
 	r = run(t, []string{"job", "list", "--limit", "0", "-o", "json", "--jq", ".id"}, page("c1", "a"), page("", "b"))
 	require.Equal(t, "a\nb\n", r.stdout)
 	r = run(t, []string{"job", "list", "--limit", "1"}, page("c1", "a"))
@@ -499,7 +544,8 @@ func TestTail_SelectsAndConnectsAgain(t *testing.T) {
 		_, _ = io.WriteString(w, `: comment
 
 event: attempt
-data: {"id":"a","topic":"t","lane":"l","n":2,"verdict":"again","status":503,"duration_ms":12.3,"started_at":"2030-01-31T08:00:00Z","labels":{"c":"1"}}
+data: {"id":"a","topic":"t","lane":"l","n":2,"verdict":"again","status":503,"duration_ms":12.3,`+
+			`"started_at":"2030-01-31T08:00:00Z","labels":{"c":"1"}}
 
 event: attempt
 data: {"id":"b","verdict":"delivered","labels":{"c":"1"}}
@@ -514,20 +560,23 @@ data: {"skipped": 1250}
 	}
 	r := run(t, []string{"tail", "--failed", "--label", "c=1", "--topic", "t", "--count", "2"}, events)
 	require.Zero(t, r.code)
-	require.Equal(t, "08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more events\n", r.stdout)
+	require.Equal(t,
+		"08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more events\n", r.stdout)
 	require.Equal(t, []string{"GET /v1/stream?topic=t"}, r.requests)
 	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.event, .id]"}, events)
 	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)
-	r = run(t, []string{"tail"}, says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
+	r = run(t, []string{"tail"},
+		says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
 	require.Equal(t, exit.Refused, r.code)
 }
 
 func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	ready := says(200, `{"status":"ready"}`)
-	stats := says(200, fmt.Sprintf(`{"totals":{"scheduled":5,"dead":3,"breakers_open":1,"oldest_due_at":%q},"items":[]}`, time.Now().Add(-90*time.Second).Format(time.RFC3339)))
+	stats := says(200, fmt.Sprintf(`{"totals":{"scheduled":5,"dead":3,"breakers_open":1,"oldest_due_at":%q},`+
+		`"items":[]}`, time.Now().Add(-90*time.Second).Format(time.RFC3339)))
 	for flags, code := range map[string]int{
-		"": 0, "--dead 4,5": 0, "--dead 3,5": 1, "--dead 1,3": 2, "--dead 3": 2, "--oldest-due 1m,10m": 1, "--oldest-due 30s,1m": 2,
-		"--breakers 1,2 --pending 6,7": 1, "--dead x": 3,
+		"": 0, "--dead 4,5": 0, "--dead 3,5": 1, "--dead 1,3": 2, "--dead 3": 2, "--oldest-due 1m,10m": 1,
+		"--oldest-due 30s,1m": 2, "--breakers 1,2 --pending 6,7": 1, "--dead x": 3,
 	} {
 		r := run(t, append([]string{"check"}, strings.Fields(flags)...), ready, stats)
 		require.Equal(t, code, r.code, "%s: %s", flags, r.stdout)
@@ -536,10 +585,13 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	r := run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
 	require.Equal(t, int(check.Critical), r.code)
 	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
-	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1},{"count":1}]}`))
+	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats,
+		says(200, `{"items":[{"count":1},{"count":1}]}`))
 	require.Equal(t, int(check.Warning), r.code)
-	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats, says(200, `{"items":[{"count":1}],"exact":false}`))
-	require.Equal(t, "RINGBACK UNKNOWN - at least 1 job died since then, and there are too many to count: use a shorter --dead-since, or a --topic\n", r.stdout)
+	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats,
+		says(200, `{"items":[{"count":1}],"exact":false}`))
+	require.Equal(t, "RINGBACK UNKNOWN - at least 1 job died since then, and there are too many to count: use a "+
+		"shorter --dead-since, or a --topic\n", r.stdout)
 }
 
 // Monitoring and services run commands without a home.
@@ -563,7 +615,10 @@ func TestContextAdd_RemovesTheTokenThatIsReplaced(t *testing.T) {
 }
 
 func TestTimes_AreAgoOrAhead(t *testing.T) {
-	r := run(t, []string{"job", "list", "--due-before", "+1h", "--due-after", "1d", "--created-before", "2030-01-31T08:00:00Z"}, says(200, `{"items":[]}`))
+	r := run(t, []string{
+		"job", "list", "--due-before", "+1h", "--due-after", "1d", "--created-before",
+		"2030-01-31T08:00:00Z",
+	}, says(200, `{"items":[]}`))
 	u, err := url.Parse(strings.Fields(r.requests[0])[1])
 	require.NoError(t, err)
 	for name, want := range map[string]time.Duration{"due_before": time.Hour, "due_after": -24 * time.Hour} {
@@ -590,11 +645,13 @@ func TestDiff_RefusesAMissingFile(t *testing.T) {
 }
 
 func TestDelete_CountsBeforeItAsks(t *testing.T) {
-	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{}`), says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
+	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{}`),
+		says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
 	require.Equal(t, exit.Usage, r.code, "there is no terminal")
 	require.Equal(t, []string{"GET /v1/topics/a%2Fb", "GET /v1/topics/a%2Fb/stats?limit=1"}, r.requests)
 	require.Contains(t, r.stderr, "       1,204  unfinished\n          88  dead\n")
-	r = run(t, []string{"namespace", "delete", "shop", "--purge"}, says(200, `{"totals":{"scheduled":1,"dead":2},"items":[]}`))
+	r = run(t, []string{"namespace", "delete", "shop", "--purge"},
+		says(200, `{"totals":{"scheduled":1,"dead":2},"items":[]}`))
 	require.Equal(t, []string{"GET /v1/stats?limit=1"}, r.requests)
 	require.Contains(t, r.stderr, "           1  unfinished\n           2  dead\n")
 	r = run(t, []string{"topic", "delete", "t", "--purge", "--yes"}, says(200, ""))
@@ -681,7 +738,8 @@ func TestCheck_ShowsZeroIfNothingIsDue(t *testing.T) {
 }
 
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
-	require.Equal(t, "on https://a, context prod, namespace shop", place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
+	require.Equal(t, "on https://a, context prod, namespace shop",
+		place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
 	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))
 }
 
@@ -689,14 +747,17 @@ func TestWaitOf_ReadsTheQueryOfThePathAndTheBody(t *testing.T) {
 	require.Equal(t, time.Minute, waitOf(&request.Request{Path: "/v1/jobs/x?wait=60s"}))
 	require.Zero(t, waitOf(&request.Request{Path: "/v1/jobs/x"}))
 	for body, wait := range map[string]time.Duration{
-		`{"wait": "60s"}`: time.Minute, `{"max": 1, "wait": 45}`: time.Minute, `{"done": [], "next": {"wait":"1s"}}`: time.Minute, `{"max": 1}`: 0, ``: 0,
+		`{"wait": "60s"}`: time.Minute, `{"max": 1, "wait": 45}`: time.Minute,
+		`{"done": [], "next": {"wait":"1s"}}`: time.Minute, `{"max": 1}`: 0, ``: 0,
 	} {
 		require.Equal(t, wait, waitOf(&request.Request{Path: "/v1/topics/t/lease", Raw: []byte(body)}), body)
 	}
 }
 
 func TestSimulate_FollowsItsFlags(t *testing.T) {
-	for _, flags := range []string{"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow"} {
+	for _, flags := range []string{
+		"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow",
+	} {
 		r := run(t, append([]string{"simulate"}, strings.Fields(flags)...), says(200, ""))
 		require.Equal(t, exit.Usage, r.code, flags)
 		require.Empty(t, r.requests)
@@ -735,7 +796,8 @@ func TestCommands_CoverTheAPI(t *testing.T) {
 		// Without a command: ringback api makes these requests.
 		"POST /v1/topics/{topic}/lease": "consumers lease jobs",
 		"POST /v1/leases":               "consumers settle them",
-		"GET /v1/version":               "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "", "GET /openapi.json": "", "GET /openapi.yaml": "",
+		"GET /v1/version":               "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "",
+		"GET /openapi.json": "", "GET /openapi.yaml": "",
 	}
 	for _, command := range parser().Model.Leaves(false) {
 		if call := command.Tag.Get("call"); call != "" {
@@ -774,14 +836,18 @@ func canceled(t *testing.T) context.Context {
 }
 
 func TestLaneHeld_ShowsTheFirstReason(t *testing.T) {
-	const lane = `{"topic":"t","lane":"l","reasons":[{"code":"breaker_open","detail":"D.","until":null},{"code":"lane_paused"}],
-		"scheduled":1,"ready":2,"running":0,"oldest_due_at":null,"last_failure":{"job_id":"j","status":503,"error_class":null}}`
-	r := run(t, []string{"lane", "held", "--limit", "5"}, says(200, `{"items":[`+lane+`],"total":1,"looked_at":7,"exact":true}`))
+	const lane = `{"topic":"t","lane":"l","reasons":[{"code":"breaker_open","detail":"D.","until":null},` +
+		`{"code":"lane_paused"}],
+		"scheduled":1,"ready":2,"running":0,"oldest_due_at":null,"last_failure":{"job_id":"j","status":503,` +
+		`"error_class":null}}`
+	r := run(t, []string{"lane", "held", "--limit", "5"},
+		says(200, `{"items":[`+lane+`],"total":1,"looked_at":7,"exact":true}`))
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `(?m)^TOPIC +LANE +REASON.*\n^t +l +breaker_open .*503`, r.stdout)
 	require.Empty(t, r.stderr)
 	require.Equal(t, []string{"GET /v1/lanes/held?limit=5"}, r.requests)
-	r = run(t, []string{"lane", "held", "--topic", "t", "--lane", "l:1"}, says(200, `{"items":[],"total":0,"looked_at":1,"exact":true}`))
+	r = run(t, []string{"lane", "held", "--topic", "t", "--lane", "l:1"},
+		says(200, `{"items":[],"total":0,"looked_at":1,"exact":true}`))
 	require.Equal(t, []string{"GET /v1/lanes/held?lane=l%3A1&limit=20&topic=t"}, r.requests)
 	r = run(t, []string{"lane", "held"}, says(200, `{"items":[`+lane+`],"total":1,"looked_at":2000,"exact":false}`))
 	require.Contains(t, r.stderr, "only 2,000 lanes were looked at")

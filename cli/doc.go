@@ -1,9 +1,9 @@
-// Package cli is the part of the command line that calls a server: everything that the API does, and a few calculations that
-// need no server.
+// Package cli is the part of the command line that calls a server: everything that the API does, and a few calculations
+// that need no server.
 //
-// Commands are structs for kong. Most have no code: the tag call of a command has the method and the path of its request, in
-// which {name} is an argument. Flags are parameters of the query if the method is GET, else members of the body, under their
-// names with _ instead of -. Tags change that:
+// Commands are structs for kong. Most have no code: the tag call of a command has the method and the path of its
+// request, in which {name} is an argument. Flags are parameters of the query if the method is GET, else members of the
+// body, under their names with _ instead of -. Tags change that:
 //
 //	call   the request: "GET /v1/topics/{topic}"
 //	show   the view in which the items of the answer are listed (views.go); without it the answer is one thing

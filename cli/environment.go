@@ -68,7 +68,8 @@ func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
 		return nil, exit.Usagef("%s: %q is not table, wide, json, jsonl or curl", from, format)
 	}
 	p, err := output.New(output.Options{
-		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color, Nested: nested, Now: time.Now,
+		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color,
+		Nested: nested, Now: time.Now,
 	})
 	if err != nil {
 		return nil, &exit.UsageError{Err: err}
@@ -143,7 +144,10 @@ func (c *connection) openRequest(e *Environment, command *kong.Node) (*session, 
 
 // newClient returns a client of the server whose methods repeat a request so often, as client.Options say.
 func (s *session) newClient(retries int) (*client.Client, error) {
-	o := client.Options{Token: s.target.Token, Namespace: s.target.Namespace, UserAgent: "ringback/" + s.Version, MaxRetries: retries}
+	o := client.Options{
+		Token: s.target.Token, Namespace: s.target.Namespace,
+		UserAgent: "ringback/" + s.Version, MaxRetries: retries,
+	}
 	c, err := client.New(s.target.Server, o)
 	if err != nil {
 		return nil, &exit.UsageError{Err: err}

@@ -19,7 +19,8 @@ func (c *forwardCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	err = forward.Command(ctx, &c.Flags, forward.Options{Client: s.client, Agent: "Ringback/" + e.Version}, s.out, s.Stderr)
+	err = forward.Command(ctx, &c.Flags,
+		forward.Options{Client: s.client, Agent: "Ringback/" + e.Version}, s.out, s.Stderr)
 	if unavailable, ok := errors.AsType[*forward.UnavailableError](err); ok {
 		return s.failure(ctx, unavailable.Err)
 	}

@@ -135,8 +135,8 @@ func (s *session) registered(answer json.RawMessage, repeated bool) error {
 	return err
 }
 
-// endedText says that a job was registered before, and has ended. After a repeat by the command itself nobody knows whether it was
-// registered before the command: then it says only that it is.
+// endedText says that a job was registered before, and has ended. After a repeat by the command itself nobody knows
+// whether it was registered before the command: then it says only that it is.
 func endedText(id string, state client.State, repeated bool) string {
 	id = output.Printable(id)
 	registered := "was registered before"
@@ -153,9 +153,11 @@ func endedText(id string, state client.State, repeated bool) string {
 // registrations is how often a registration is tried.
 const registrations = 4
 
-// registerOne registers a job that has an id, and reports whether a try before the last may have registered it. If it may be
-// registered in spite of an error, it says so.
-func (s *session) registerOne(ctx context.Context, r *request.Request) (answer json.RawMessage, repeated bool, err error) {
+// registerOne registers a job that has an id, and reports whether a try before the last may have registered it. If it
+// may be registered in spite of an error, it says so.
+func (s *session) registerOne(
+	ctx context.Context, r *request.Request,
+) (answer json.RawMessage, repeated bool, err error) {
 	answer, sent, err := s.register(ctx, r)
 	if err != nil && sent > 0 && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
 		var id string
@@ -166,8 +168,8 @@ func (s *session) registerOne(ctx context.Context, r *request.Request) (answer j
 	return answer, sent > 1, err
 }
 
-// register registers a job that has an id. It repeats what may not have arrived: under the same id nothing is registered twice. It
-// returns how many of its requests the server may have.
+// register registers a job that has an id. It repeats what may not have arrived: under the same id nothing is
+// registered twice. It returns how many of its requests the server may have.
 func (s *session) register(ctx context.Context, r *request.Request) (answer json.RawMessage, sent int, err error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
 		answer, err = s.do(ctx, r)
@@ -243,10 +245,14 @@ func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
 	return s.wait(ctx, c.ID, c.Timeout.Duration, false)
 }
 
-// wait waits until a job has ended, and prints what became of it. A server that has answered and is away for a while does not end it.
+// wait waits until a job has ended, and prints what became of it. A server that has answered and is away for a while
+// does not end it.
 func (s *session) wait(ctx context.Context, id string, timeout time.Duration, answered bool) error {
 	if s.out.Format() == output.Curl {
-		return s.printRequest(&request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id), Query: url.Values{"wait": {"60s"}}})
+		return s.printRequest(&request.Request{
+			Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id),
+			Query: url.Values{"wait": {"60s"}},
+		})
 	}
 	limited := ctx
 	if timeout > 0 {
@@ -270,7 +276,8 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 	case err == nil:
 		return s.ended(info.Raw)
 	case timeout > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s says what it waits for", id, timeout, id)}
+		return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s "+
+			"says what it waits for", id, timeout, id)}
 	default:
 		return s.failure(ctx, err)
 	}

@@ -52,7 +52,9 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 }
 
 // registerLines registers lines, and prints why some were refused.
-func (s *session) registerLines(ctx context.Context, lines iter.Seq2[int, jobfile.Line], seed []byte, t *jobfile.Tally) error {
+func (s *session) registerLines(
+	ctx context.Context, lines iter.Seq2[int, jobfile.Line], seed []byte, t *jobfile.Tally,
+) error {
 	to, err := s.newClient(fileRetries)
 	if err != nil {
 		return err
@@ -86,7 +88,8 @@ func (s *session) registerLines(ctx context.Context, lines iter.Seq2[int, jobfil
 	return invalid
 }
 
-// outcomeOf returns what became of a line that was not refused. One that was sent again counts as registered by this command.
+// outcomeOf returns what became of a line that was not refused. One that was sent again counts as registered by this
+// command.
 func outcomeOf(r *client.Result) jobfile.Outcome {
 	switch {
 	case r.Created || r.Repeated:
@@ -117,11 +120,15 @@ func (s *session) printFile(lines iter.Seq2[int, jobfile.Line], seed []byte) err
 			return lineError(l.Err)
 		}
 		if len(texts) == maxPrinted {
-			return exit.Usagef("--output curl: the file has more than %d jobs, which are too many for one request", maxPrinted)
+			return exit.Usagef("--output curl: the file has more than %d jobs, which are too many for one request",
+				maxPrinted)
 		}
 		texts = append(texts, string(lineText(line, l, seed)))
 	}
-	return s.printRequest(&request.Request{Method: http.MethodPost, Path: "/v1/batch", Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(texts, ",\n") + "]")}})
+	return s.printRequest(&request.Request{
+		Method: http.MethodPost, Path: "/v1/batch",
+		Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(texts, ",\n") + "]")},
+	})
 }
 
 // lineError makes the error of a line that is no job a UsageError.

@@ -68,7 +68,9 @@ func (c *signCommand) Run(e *Environment) error {
 		return exit.Usagef("--id: must not contain a full stop")
 	}
 	headers := [][2]string{
-		{sign.HeaderID, id}, {sign.HeaderTimestamp, strconv.FormatInt(at.Unix(), 10)}, {sign.HeaderSignature, signer.Sign(id, at, body)},
+		{sign.HeaderID, id},
+		{sign.HeaderTimestamp, strconv.FormatInt(at.Unix(), 10)},
+		{sign.HeaderSignature, signer.Sign(id, at, body)},
 	}
 	if c.Output == "" && c.JQ == "" || p.ForPeople() {
 		for _, h := range headers {
@@ -144,4 +146,5 @@ func (c *verifyCommand) Run(e *Environment) error {
 }
 
 // verifyHint is the usual cause.
-const verifyHint = "the body must be the bytes that were received, and the secret that of the job's lane, else of its topic"
+const verifyHint = "the body must be the bytes that were received, and the secret that of the job's lane, else of " +
+	"its topic"

@@ -53,7 +53,8 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 		path, view = "/v1/topics/"+url.PathEscape(c.Topic)+"/stats", "lanestats"
 	}
 	if s.out.ForPeople() {
-		answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
+		answer, err := s.do(ctx,
+			&request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,8 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	_, err := s.list(ctx, &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
+	_, err := s.list(ctx,
+		&request.Request{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
 	return err
 }
 
@@ -92,8 +94,9 @@ func sentence(answer json.RawMessage, out *output.Printer) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled", output.Jobs(t.Registered),
-		output.Number(t.Scheduled), output.Number(t.Ready), output.Number(t.Running), output.Number(t.Delivered), output.Number(t.Dead), output.Number(t.Cancelled))
+	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled",
+		output.Jobs(t.Registered), output.Number(t.Scheduled), output.Number(t.Ready), output.Number(t.Running),
+		output.Number(t.Delivered), output.Number(t.Dead), output.Number(t.Cancelled))
 	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
 		text += "; the oldest was due " + out.Time(*t.OldestDueAt)
 	}

@@ -22,8 +22,8 @@ type Result struct {
 	// Index is the job's position in the sequence, from 0.
 	Index int
 	ID    string
-	// Created is false if the job was registered before. Repeated is true if RegisterAll has sent it again after a try that may have
-	// registered it, and whose answer was lost.
+	// Created is false if the job was registered before. Repeated is true if RegisterAll has sent it again after a try
+	// that may have registered it, and whose answer was lost.
 	Created, Repeated bool
 	// State is the job's state now. If Created is false it may have ended, and is not sent again: see Revive. Empty: it
 	// was refused.
@@ -33,14 +33,15 @@ type Result struct {
 	Err error
 }
 
-// RegisterAll registers a sequence of any length in streams, and returns a result for each job. Of the jobs it keeps at most 1,000 or
-// 4 MiB, or one that is larger. A job is sent as soon as the sequence yields it; results are passed on between jobs, so a sequence that
-// waits holds them up. Jobs without a result, because a connection broke, and those with a 429 or 503 are sent again under their ids,
-// until ctx ends. What is refused is the Err of its result, and does not concern the others. An error is the last pair: then jobs that
-// have no result may be registered or not, and can be registered again under their ids.
+// RegisterAll registers a sequence of any length in streams, and returns a result for each job. Of the jobs it keeps at
+// most 1,000 or 4 MiB, or one that is larger. A job is sent as soon as the sequence yields it; results are passed on
+// between jobs, so a sequence that waits holds them up. Jobs without a result, because a connection broke, and those
+// with a 429 or 503 are sent again under their ids, until ctx ends. What is refused is the Err of its result, and does
+// not concern the others. An error is the last pair: then jobs that have no result may be registered or not, and can be
+// registered again under their ids.
 //
-// The sequence and the loop over the results run in turn in the caller's goroutine. After a break the sequence is not continued, and jobs
-// without a result may be registered.
+// The sequence and the loop over the results run in turn in the caller's goroutine. After a break the sequence is not
+// continued, and jobs without a result may be registered.
 func (c *Client) RegisterAll(ctx context.Context, jobs iter.Seq[Job]) iter.Seq2[Result, error] {
 	return registerAll(ctx, c, jobs, encodeJob)
 }
@@ -51,7 +52,9 @@ func (c *Client) RegisterLines(ctx context.Context, lines iter.Seq[[]byte]) iter
 }
 
 // registerAll registers items, which encode makes lines.
-func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encode func(T) (id string, line []byte, err error)) iter.Seq2[Result, error] {
+func registerAll[T any](
+	ctx context.Context, c *Client, items iter.Seq[T], encode func(T) (id string, line []byte, err error),
+) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		b := batch.New(batch.Options[batchResult]{
 			Open: func() *ndjson.Stream[batch.Answer[batchResult]] { return c.openBatch(ctx) },
@@ -92,7 +95,8 @@ func registerAll[T any](ctx context.Context, c *Client, items iter.Seq[T], encod
 	}
 }
 
-// encodeJob returns a job as a line. JSON of several lines is sent as bytes with its type, so that it is delivered as it is.
+// encodeJob returns a job as a line. JSON of several lines is sent as bytes with its type, so that it is delivered as
+// it is.
 func encodeJob(j Job) (id string, line []byte, err error) {
 	if j.ID == "" {
 		j.ID = NewID()
@@ -164,7 +168,8 @@ func (c *Client) postBatch(ctx context.Context, body io.Reader) (io.ReadCloser, 
 func readBatchResult(line []byte) (a batch.Answer[batchResult], err error) {
 	r := &a.Result
 	if err := wire.Decode(line, r); err != nil {
-		return a, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err)) // it was cut off
+		// it was cut off
+		return a, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err))
 	}
 	if r.Index == nil {
 		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way

@@ -43,7 +43,9 @@ func TestRegisterAll_HoldsAFewJobsOnly(t *testing.T) {
 			for range 20 {
 				drawn++
 				most = max(most, drawn-results)
-				if !yield(client.Job{URL: "https://shop.example/", Delay: time.Hour, Body: client.Text(strings.Repeat("a", 250<<10))}) {
+				if !yield(client.Job{
+					URL: "https://shop.example/", Delay: time.Hour, Body: client.Text(strings.Repeat("a", 250<<10)),
+				}) {
 					return
 				}
 			}
@@ -139,7 +141,8 @@ func TestRegisterAll_SendsAJobBeforeTheNextIsThere(t *testing.T) {
 
 func TestRegisterAll_EndsWithItsContextOrARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broken := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+		broken := faked(t, client.Options{},
+			func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, lastError(t, broken, ctx), context.DeadlineExceeded)
@@ -153,7 +156,8 @@ func TestRegisterAll_EndsWithItsContextOrARefusal(t *testing.T) {
 	})
 }
 
-func lastError(t *testing.T, c *client.Client, ctx context.Context) (last error) { //nolint:revive // the test comes first
+//nolint:revive // the test comes first
+func lastError(t *testing.T, c *client.Client, ctx context.Context) (last error) {
 	t.Helper()
 	for _, err := range c.RegisterAll(ctx, jobs(3)) {
 		require.NoError(t, last)
@@ -162,7 +166,8 @@ func lastError(t *testing.T, c *client.Client, ctx context.Context) (last error)
 	return last
 }
 
-// TestRegisterAll_SendsAgainWhatTheServerCouldNotStore: results with 429 and 503, an end with a reason, and a silent server.
+// TestRegisterAll_SendsAgainWhatTheServerCouldNotStore: results with 429 and 503, an end with a reason, and a silent
+// server.
 func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
@@ -175,15 +180,18 @@ func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 				}
 			}
 			ok := `{"index": %d, "id": "x", "status": 201, "durability": null, "error": null}` + "\n"
-			failed := `{"index": %d, "id": "x", "status": %[2]d, "durability": null, "error": {"status": %[2]d, "code": "quota", "retry_after_ms": 60000}}` + "\n"
+			failed := `{"index": %d, "id": "x", "status": %[2]d, "durability": null, "error": {"status": %[2]d, ` +
+				`"code": "quota", "retry_after_ms": 60000}}` + "\n"
 			switch len(at) {
 			case 1:
 				require.Equal(t, 4, sent)
-				return response(200, fmt.Sprintf(ok, 0)+fmt.Sprintf(failed, 1, 429)+fmt.Sprintf(failed, 2, 503)+fmt.Sprintf(ok, 3)), nil
+				return response(200, fmt.Sprintf(ok, 0)+fmt.Sprintf(failed, 1, 429)+fmt.Sprintf(failed, 2, 503)+
+					fmt.Sprintf(ok, 3)), nil
 			case 2:
 				require.Equal(t, 2, sent)
 				require.Contains(t, first, `"n":"1"`)
-				return response(200, fmt.Sprintf(ok, 0)+`{"index": null, "id": null, "status": 503, "error": {"status": 503, "code": "shutting_down"}}`+"\n"), nil
+				return response(200, fmt.Sprintf(ok, 0)+`{"index": null, "id": null, "status": 503, "error": `+
+					`{"status": 503, "code": "shutting_down"}}`+"\n"), nil
 			case 3:
 				require.Equal(t, 1, sent)
 				res := response(200, "")
@@ -211,7 +219,8 @@ func TestRegisterAll_SendsAgainWhatTheServerCouldNotStore(t *testing.T) {
 func TestRegisterAll_TellsLinesThatAnEarlierTryMayHaveRegistered(t *testing.T) {
 	problem := func(status int, code string) string { return fmt.Sprintf(`{"status": %d, "code": %q}`, status, code) }
 	line := func(index string, status int, code string) string {
-		return fmt.Sprintf(`{"index": %s, "id": "x", "status": %d, "error": %s}`, index, status, problem(status, code)) + "\n"
+		return fmt.Sprintf(`{"index": %s, "id": "x", "status": %d, "error": %s}`, index, status,
+			problem(status, code)) + "\n"
 	}
 	for name, c := range map[string]struct {
 		first    *http.Response // nil: no connection is made

@@ -18,9 +18,11 @@ type Request struct {
 	Once bool
 }
 
-// Call makes a request of the API as the other methods do, with their bounds and repeats, and returns the body of the answer.
+// Call makes a request of the API as the other methods do, with their bounds and repeats, and returns the body of the
+// answer.
 func (c *Client) Call(ctx context.Context, r Request) ([]byte, error) {
 	var body []byte
-	err := c.do(ctx, call{method: r.Method, path: r.Path, header: r.Header, body: r.Body, wait: r.Wait, once: r.Once, into: &body})
+	err := c.do(ctx,
+		call{method: r.Method, path: r.Path, header: r.Header, body: r.Body, wait: r.Wait, once: r.Once, into: &body})
 	return body, err
 }

@@ -17,10 +17,12 @@ import (
 type Options struct {
 	// Token authenticates requests. It is not printed by String, Format and LogValue, and no error contains it.
 	Token string
-	// Namespace is the namespace of requests with a root token, or of a server without tokens; empty: that of the token.
+	// Namespace is the namespace of requests with a root token, or of a server without tokens; empty: that of the
+	// token.
 	Namespace string
 	// HTTP makes the requests; nil: a new client, which uses the proxy of the environment. Redirects are never
-	// followed: they would take the token elsewhere. Its Timeout is replaced by Options.Timeout, as it would cut streams.
+	// followed: they would take the token elsewhere. Its Timeout is replaced by Options.Timeout, as it would cut
+	// streams.
 	HTTP *http.Client
 	// Timeout bounds one try of a request, in addition to the time for which the server is asked to wait; zero: 30 s.
 	Timeout time.Duration
@@ -60,18 +62,22 @@ type Client struct {
 // defaultTimeout bounds one try of a request.
 const defaultTimeout = 30 * time.Second
 
-// New returns a client of the server at a URL such as https://ringback.internal, perhaps with a prefix of paths. It makes no request.
+// New returns a client of the server at a URL such as https://ringback.internal, perhaps with a prefix of paths. It
+// makes no request.
 func New(server string, o Options) (*Client, error) {
 	u, err := url.Parse(server)
 	switch {
 	case err != nil:
-		return nil, errors.New("client: the server's URL cannot be parsed: it must be as https://ringback.internal") // the cause has the URL, which may have a password
+		// the cause has the URL, which may have a password
+		return nil, errors.New("client: the server's URL cannot be parsed: it must be as https://ringback.internal")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, errors.New("client: the server's URL must begin with http:// or https:// and have a host")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("client: the server's URL must not have a user, a query or a fragment: set Options.Token")
+		return nil,
+			errors.New("client: the server's URL must not have a user, a query or a fragment: set Options.Token")
 	case strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return nil, errors.New("client: Options.Token must be visible ASCII without spaces: is there a newline at its end?")
+		return nil,
+			errors.New("client: Options.Token must be visible ASCII without spaces: is there a newline at its end?")
 	case o.Timeout < 0:
 		return nil, errors.New("client: Options.Timeout must not be negative")
 	}
@@ -117,10 +123,12 @@ func (c *Client) String() string { return c.base }
 // Format prints the server's URL, whatever the verb.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.base) }
 
-// Do makes one request with the client's token and namespace, without repeats, and returns the response whatever its status. The path
-// may have a query. A body is sent as application/json unless header, which may be nil, has a Content-Type. The caller closes the
-// response's body.
-func (c *Client) Do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+// Do makes one request with the client's token and namespace, without repeats, and returns the response whatever its
+// status. The path may have a query. A body is sent as application/json unless header, which may be nil, has a
+// Content-Type. The caller closes the response's body.
+func (c *Client) Do(
+	ctx context.Context, method, path string, body io.Reader, header http.Header,
+) (*http.Response, error) {
 	if !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("client: the path %q must begin with /", path)
 	}

@@ -52,7 +52,8 @@ func faked(t *testing.T, o client.Options, answer func(*http.Request) (*http.Res
 
 // problem returns the JSON of a problem.
 func problem(status int, code string) string {
-	return fmt.Sprintf(`{"type": "/problems#%[2]s", "code": %[2]q, "title": "t", "status": %[1]d, "detail": "d", "retry_after_ms": null, "errors": []}`, status, code)
+	return fmt.Sprintf(`{"type": "/problems#%[2]s", "code": %[2]q, "title": "t", "status": %[1]d, "detail": "d", `+
+		`"retry_after_ms": null, "errors": []}`, status, code)
 }
 
 const token = "rb_12345678_secretsecretsecret"
@@ -86,7 +87,8 @@ func TestToken_IsNotPrinted(t *testing.T) {
 	var logged strings.Builder
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("made", "options", o, "client", c, "err", err)
 	for _, text := range []string{
-		fmt.Sprint(o), fmt.Sprintf("%v %+v %#v %s %q %x", o, o, o, o, o, o), fmt.Sprintf("%+v %#v", &o, &o), string(asJSON), logged.String(),
+		fmt.Sprint(o), fmt.Sprintf("%v %+v %#v %s %q %x", o, o, o, o, o, o), fmt.Sprintf("%+v %#v", &o, &o),
+		string(asJSON), logged.String(),
 		fmt.Sprintf("%v %+v %#v %s", c, c, c, c), fmt.Sprintf("%+v %#v", *c, *c), err.Error(),
 	} {
 		require.NotContains(t, text, "secret")
@@ -133,7 +135,8 @@ func (endlessText) Read(p []byte) (int, error) { return copy(p, manyLetters), ni
 
 func TestProblem_HasTheSentinelOfItsStatus(t *testing.T) {
 	for status, want := range map[int]error{
-		400: client.ErrInvalid, 401: client.ErrUnauthorized, 403: client.ErrForbidden, 404: client.ErrNotFound, 409: client.ErrConflict,
+		400: client.ErrInvalid, 401: client.ErrUnauthorized, 403: client.ErrForbidden,
+		404: client.ErrNotFound, 409: client.ErrConflict,
 		412: client.ErrRevision, 413: client.ErrInvalid, 415: client.ErrInvalid, 422: client.ErrInvalid,
 	} {
 		c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) {
@@ -239,7 +242,9 @@ func TestRepeat_AsksAgainWhenNoAnswerComes(t *testing.T) {
 }
 
 func TestRepeat_IsOfNoUseWithoutTLSOrACertificate(t *testing.T) {
-	for _, fault := range []error{http.ErrSchemeMismatch, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}} {
+	for _, fault := range []error{
+		http.ErrSchemeMismatch, &tls.CertificateVerificationError{Err: errors.New("unknown authority")},
+	} {
 		calls := 0
 		c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) {
 			calls++
@@ -280,7 +285,10 @@ func TestRepeat_OfWhatAppliesTwiceOnlyIfNothingWasDone(t *testing.T) {
 			_, err := c.AddSecret(ctx, "t", "", client.NewSecret{})
 			return err
 		},
-		"RunSchedule": func(ctx context.Context, c *client.Client) error { _, err := c.RunSchedule(ctx, "s"); return err },
+		"RunSchedule": func(ctx context.Context, c *client.Client) error {
+			_, err := c.RunSchedule(ctx, "s")
+			return err
+		},
 		"Revive": func(ctx context.Context, c *client.Client) error {
 			_, err := c.Revive(ctx, "a", client.Revival{})
 			return err
@@ -299,7 +307,8 @@ func TestRepeat_OfWhatAppliesTwiceOnlyIfNothingWasDone(t *testing.T) {
 					func() (*http.Response, error) { return response(503, problem(503, "store_unavailable")), nil },
 				} {
 					calls := 0
-					c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { calls++; return first() })
+					c := faked(t, client.Options{},
+						func(*http.Request) (*http.Response, error) { calls++; return first() })
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					require.Error(t, call(ctx, c))
 					cancel()
@@ -348,7 +357,8 @@ func TestRegister_BodiesArriveByteForByte(t *testing.T) {
 					body, _ := io.ReadAll(r.Body)
 					got, kind = string(body), r.Header.Get("Content-Type")
 				})
-				job, err := srv.Client().Register(t.Context(), client.Job{URL: "https://shop.example/", Body: test.body, ContentType: test.contentType})
+				job, err := srv.Client().Register(t.Context(),
+					client.Job{URL: "https://shop.example/", Body: test.body, ContentType: test.contentType})
 				require.NoError(t, err)
 				srv.Advance(0)
 				require.Equal(t, test.want, got)
@@ -375,11 +385,14 @@ func TestRegister_BodiesArriveByteForByte(t *testing.T) {
 }
 
 func TestJob_MarshalsAndBack(t *testing.T) {
-	for _, body := range []any{nil, client.Text("a"), []byte{0, 255}, json.RawMessage(`{"a":  1}`), json.RawMessage("null")} {
+	for _, body := range []any{
+		nil, client.Text("a"), []byte{0, 255}, json.RawMessage(`{"a":  1}`), json.RawMessage("null"),
+	} {
 		job := client.Job{
-			ID: "a", Topic: "t", URL: "https://shop.example/", Body: body, Delay: 90 * time.Minute, RunAt: time.UnixMilli(1234).UTC(), Retries: new(0),
-			Headers: client.Headers{"A": {"1"}, "B": {"2", "3"}}, Ladder: []time.Duration{time.Millisecond, 48 * time.Hour},
-			OnDead: client.NoCallback(), OnDelivered: &client.Callback{URL: "https://shop.example/", Timeout: time.Second},
+			ID: "a", Topic: "t", URL: "https://shop.example/", Body: body, Delay: 90 * time.Minute,
+			RunAt: time.UnixMilli(1234).UTC(), Retries: new(0), Headers: client.Headers{"A": {"1"}, "B": {"2", "3"}},
+			Ladder: []time.Duration{time.Millisecond, 48 * time.Hour}, OnDead: client.NoCallback(),
+			OnDelivered: &client.Callback{URL: "https://shop.example/", Timeout: time.Second},
 		}
 		text, err := job.MarshalJSON()
 		require.NoError(t, err)
@@ -406,10 +419,14 @@ func TestRegister_RefusesTextsThatAreNotUTF8(t *testing.T) {
 	c := faked(t, client.Options{}, func(*http.Request) (*http.Response, error) { panic("no request is made") })
 	const bad = "a\xff"
 	for want, job := range map[string]client.Job{
-		"id: ": {ID: bad}, "url: ": {URL: "https://" + bad}, "content_type: ": {ContentType: bad}, "body: ": {Body: client.Text(bad)},
-		`headers: "X-A": `: {Headers: client.Headers{"X-B": {"\ufffd"}, "X-A": {"\xc3", "\xa9"}}}, `headers: "a\xff": `: {Headers: client.Headers{bad: {"1"}}},
-		`labels: "order": `: {Labels: map[string]string{"order": bad}}, `labels: "a\xff": `: {Labels: map[string]string{bad: "1"}},
-		"on_dead: url: ": {OnDead: &client.Callback{URL: bad}}, "on_delivered: include: ": {OnDelivered: &client.Callback{Include: []string{"body", bad}}},
+		"id: ": {ID: bad}, "url: ": {URL: "https://" + bad}, "content_type: ": {ContentType: bad},
+		"body: ":                  {Body: client.Text(bad)},
+		`headers: "X-A": `:        {Headers: client.Headers{"X-B": {"\ufffd"}, "X-A": {"\xc3", "\xa9"}}},
+		`headers: "a\xff": `:      {Headers: client.Headers{bad: {"1"}}},
+		`labels: "order": `:       {Labels: map[string]string{"order": bad}},
+		`labels: "a\xff": `:       {Labels: map[string]string{bad: "1"}},
+		"on_dead: url: ":          {OnDead: &client.Callback{URL: bad}},
+		"on_delivered: include: ": {OnDelivered: &client.Callback{Include: []string{"body", bad}}},
 	} {
 		_, err := c.Register(t.Context(), job)
 		require.ErrorContains(t, err, "client: "+want+"is not UTF-8")
@@ -421,8 +438,9 @@ func TestRegister_RefusesTextsThatAreNotUTF8(t *testing.T) {
 	type name string
 	type Embedded struct{ Name *name }
 	for where, body := range map[string]any{
-		"": bad, "is": name(bad), `"name": `: map[string]string{"name": bad}, `"a": "b": `: map[string]any{"a": map[name]any{"b": []any{1, bad}}},
-		`"a\xff": `: map[string]int{bad: 1}, "Embedded: Name: ": []*struct{ Embedded }{{Embedded{new(name(bad))}}},
+		"": bad, "is": name(bad), `"name": `: map[string]string{"name": bad},
+		`"a": "b": `: map[string]any{"a": map[name]any{"b": []any{1, bad}}},
+		`"a\xff": `:  map[string]int{bad: 1}, "Embedded: Name: ": []*struct{ Embedded }{{Embedded{new(name(bad))}}},
 	} {
 		_, err := c.Register(t.Context(), client.Job{Body: body})
 		require.ErrorContains(t, err, "client: body: "+where)
@@ -471,7 +489,8 @@ func TestJobs_StopsWithTheLoop(t *testing.T) {
 		if pages > 1 {
 			require.Equal(t, fmt.Sprint("page", pages), r.URL.Query().Get("cursor"))
 		}
-		return response(200, fmt.Sprintf(`{"items": [{"id": "a"}, {"id": "b"}], "next_cursor": "page%d", "scanned": 2}`, pages+1)), nil
+		return response(200,
+			fmt.Sprintf(`{"items": [{"id": "a"}, {"id": "b"}], "next_cursor": "page%d", "scanned": 2}`, pages+1)), nil
 	})
 	seen := 0
 	list := c.Jobs(t.Context(), client.Query{State: []client.State{client.Dead, client.Cancelled}})
@@ -511,7 +530,8 @@ func TestJobs_ListsAllPages(t *testing.T) {
 			require.NoError(t, err)
 		}
 		n := 0
-		for job, err := range srv.Client().Jobs(t.Context(), client.Query{Topic: "order.close", Label: nil, Limit: 10}) {
+		for job, err := range srv.Client().
+			Jobs(t.Context(), client.Query{Topic: "order.close", Label: nil, Limit: 10}) {
 			require.NoError(t, err)
 			require.Equal(t, client.Scheduled, job.State)
 			n++
@@ -541,9 +561,11 @@ func TestAnswer_PassesOnWhatIsUnknown(t *testing.T) {
 func TestEdit_HoldsTheRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()
-		job, err := c.Register(t.Context(), client.Job{URL: "https://shop.example/", Delay: time.Hour, Timeout: time.Second})
+		job, err := c.Register(t.Context(),
+			client.Job{URL: "https://shop.example/", Delay: time.Hour, Timeout: time.Second})
 		require.NoError(t, err)
-		edited, err := c.Edit(t.Context(), job.ID, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}}, client.IfRevision(job.Revision))
+		edited, err := c.Edit(t.Context(), job.ID, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}},
+			client.IfRevision(job.Revision))
 		require.NoError(t, err)
 		require.WithinDuration(t, time.Now().Add(2*time.Hour), edited.NextAttemptAt, time.Second)
 		require.Zero(t, edited.Timeout)
@@ -595,7 +617,8 @@ func TestLaneCounts_AreOfOneLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()
 		for _, lane := range []string{"a", "b", "b"} {
-			_, err := c.Register(t.Context(), client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
+			_, err := c.Register(t.Context(),
+				client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
 			require.NoError(t, err)
 		}
 		counts, err := c.LaneCounts(t.Context(), "t", "b")
@@ -611,12 +634,15 @@ func TestHeldLanes_SayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()
 		for _, lane := range []string{"a", "b"} {
-			_, err := c.Register(t.Context(), client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
+			_, err := c.Register(t.Context(),
+				client.Job{Topic: "t", Lane: lane, URL: "https://shop.example/", Delay: time.Hour})
 			require.NoError(t, err)
 		}
 		_, err := c.PauseLane(t.Context(), "t", "b", "the shop moves")
 		require.NoError(t, err)
-		for q, want := range map[client.HeldQuery]int{{Topic: "t"}: 1, {Topic: "t", Lane: "b", Limit: 1}: 1, {Topic: "t", Lane: "a"}: 0, {Topic: "u"}: 0} {
+		for q, want := range map[client.HeldQuery]int{
+			{Topic: "t"}: 1, {Topic: "t", Lane: "b", Limit: 1}: 1, {Topic: "t", Lane: "a"}: 0, {Topic: "u"}: 0,
+		} {
 			found, err := c.HeldLanes(t.Context(), q)
 			require.NoError(t, err)
 			require.Len(t, found.Items, want, q)
@@ -655,9 +681,13 @@ func TestSettings_PutAcceptsWhatGetReturned(t *testing.T) {
 		ctx := t.Context()
 		zero := 0
 		_, err := c.PutTopic(ctx, "order.close", client.Policy{
-			Ladder: []time.Duration{time.Minute}, Rate: "100/s", Breaker: &client.Breaker{Failures: &zero, Open: time.Minute}, Retries: new(0),
-			OnDead:   &client.Callback{URL: "https://shop.example/dead", Headers: client.Headers{"X-Shop": {"a", "b"}}, Include: []string{"body"}},
-			KeepDead: &client.Retention{For: new(time.Hour), MaxBytes: "1MiB"}, GiveUpOn: []string{"410"}, Ordered: new(true),
+			Ladder: []time.Duration{time.Minute}, Rate: "100/s",
+			Breaker: &client.Breaker{Failures: &zero, Open: time.Minute}, Retries: new(0),
+			OnDead: &client.Callback{
+				URL: "https://shop.example/dead", Headers: client.Headers{"X-Shop": {"a", "b"}},
+				Include: []string{"body"},
+			}, KeepDead: &client.Retention{For: new(time.Hour), MaxBytes: "1MiB"},
+			GiveUpOn: []string{"410"}, Ordered: new(true),
 			OnBacklog: &client.Backlog{URL: "https://shop.example/backlog", OlderThan: time.Minute},
 		}, client.IfNew())
 		require.NoError(t, err)
@@ -668,7 +698,8 @@ func TestSettings_PutAcceptsWhatGetReturned(t *testing.T) {
 		require.Equal(t, []time.Duration{time.Minute}, again.Ladder)
 		require.Equal(t, client.Headers{"X-Shop": {"a", "b"}}, again.OnDead.Headers)
 		require.Equal(t, time.Hour, *again.KeepDead.For)
-		patched, err := c.PatchTopic(ctx, "order.close", client.Policy{Timeout: 3 * time.Second, Null: []string{"rate", "on_dead"}})
+		patched, err := c.PatchTopic(ctx, "order.close",
+			client.Policy{Timeout: 3 * time.Second, Null: []string{"rate", "on_dead"}})
 		require.NoError(t, err)
 		require.Equal(t, 3*time.Second, patched.Timeout)
 		require.Empty(t, patched.Rate)
@@ -678,13 +709,15 @@ func TestSettings_PutAcceptsWhatGetReturned(t *testing.T) {
 		_, err = c.PutTopic(ctx, "order.close", effective.Policy)
 		require.NoError(t, err, "also with the defaults")
 
-		_, err = c.PutLane(ctx, "order.close", "shop.example:443", client.LaneSettings{LaneRate: "5/90s", LaneConcurrency: 2})
+		_, err = c.PutLane(ctx, "order.close", "shop.example:443",
+			client.LaneSettings{LaneRate: "5/90s", LaneConcurrency: 2})
 		require.NoError(t, err)
 		lane, err := c.PauseLane(ctx, "order.close", "shop.example:443", "ask Mia")
 		require.NoError(t, err)
 		require.True(t, lane.Paused)
 		require.Equal(t, "ask Mia", lane.PauseNote)
-		lane, err = c.PutLane(ctx, "order.close", "shop.example:443", lane.LaneSettings, client.IfRevision(lane.Revision))
+		lane, err = c.PutLane(ctx, "order.close", "shop.example:443", lane.LaneSettings,
+			client.IfRevision(lane.Revision))
 		require.NoError(t, err)
 		require.Equal(t, 2, lane.LaneConcurrency)
 		require.NoError(t, c.DeleteLane(ctx, "order.close", "shop.example:443"))
@@ -692,8 +725,12 @@ func TestSettings_PutAcceptsWhatGetReturned(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrNotFound)
 
 		_, err = c.PutSchedule(ctx, "daily", client.ScheduleRequest{
-			Cron: "0 8 * * *", Timezone: "Europe/Berlin", Jitter: time.Minute, CatchUp: &client.CatchUp{Window: 6 * time.Hour, Runs: "all"},
-			Job: &client.ScheduleJob{URL: "https://shop.example/report", Body: json.RawMessage(`{"kind":  "daily"}`), OnDead: client.NoCallback()},
+			Cron: "0 8 * * *", Timezone: "Europe/Berlin", Jitter: time.Minute,
+			CatchUp: &client.CatchUp{Window: 6 * time.Hour, Runs: "all"},
+			Job: &client.ScheduleJob{
+				URL:  "https://shop.example/report",
+				Body: json.RawMessage(`{"kind":  "daily"}`), OnDead: client.NoCallback(),
+			},
 		})
 		require.NoError(t, err)
 		schedule, err := c.GetSchedule(ctx, "daily")
@@ -705,7 +742,8 @@ func TestSettings_PutAcceptsWhatGetReturned(t *testing.T) {
 		require.Equal(t, 6*time.Hour, schedule.CatchUp.Window)
 		require.NotNil(t, schedule.Job.OnDead, "none, not the topic's")
 
-		namespace, err := c.PutNamespace(ctx, "shop", client.NamespaceRequest{Quota: client.Quota{Pending: 10, Rate: "5/s"}}, client.IfNew())
+		namespace, err := c.PutNamespace(ctx, "shop",
+			client.NamespaceRequest{Quota: client.Quota{Pending: 10, Rate: "5/s"}}, client.IfNew())
 		require.NoError(t, err)
 		namespace, err = c.PutNamespace(ctx, "shop", namespace.NamespaceRequest, client.IfRevision(namespace.Revision))
 		require.NoError(t, err)

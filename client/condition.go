@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// Condition is a condition of a change; the zero value: none. If it does not hold, nothing changes, and the error is ErrRevision.
+// Condition is a condition of a change; the zero value: none. If it does not hold, nothing changes, and the error is
+// ErrRevision.
 type Condition struct{ name, value string }
 
 // IfRevision is the condition that the job or the settings have a revision, as they had when they were read.

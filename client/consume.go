@@ -28,8 +28,8 @@ type WorkFunc func(ctx context.Context, j *LeasedJob) error
 type WorkOptions struct {
 	// Concurrency is the number of jobs in work at a time, up to 512; zero: 1.
 	Concurrency int
-	// Lease is how long a job is leased at a time, from 2 s; zero: 60 s. It is extended while the function runs, so it bounds how long a job
-	// waits after a crash.
+	// Lease is how long a job is leased at a time, from 2 s; zero: 60 s. It is extended while the function runs, so it
+	// bounds how long a job waits after a crash.
 	Lease time.Duration
 	Lanes []string // names, or beginnings of names with a * at the end; empty: all
 	// Grace is how long functions may go on when Work's context has ended; zero: 10 s.
@@ -38,7 +38,8 @@ type WorkOptions struct {
 	Logger *slog.Logger
 }
 
-// ErrCancelRequested: the job was cancelled while it was in work. It ends as cancelled, unless the function returns nil.
+// ErrCancelRequested: the job was cancelled while it was in work. It ends as cancelled, unless the function returns
+// nil.
 var ErrCancelRequested = consume.ErrCancelRequested
 
 type retryError struct {
@@ -54,8 +55,8 @@ type noRetryError struct{ err error }
 func (e *noRetryError) Error() string { return e.err.Error() }
 func (e *noRetryError) Unwrap() error { return e.err }
 
-// RetryAfter returns the error of a WorkFunc whose job is due again after a wait instead of the ladder's. A wait below 0 is 0, one of more
-// than 30 days is 30 days.
+// RetryAfter returns the error of a WorkFunc whose job is due again after a wait instead of the ladder's. A wait below
+// 0 is 0, one of more than 30 days is 30 days.
 func RetryAfter(after time.Duration, err error) error { return &retryError{after, err} }
 
 // NoRetry returns the error of a WorkFunc whose job is dead, whatever retries it has left.
@@ -70,22 +71,23 @@ const (
 	maxWorkRetry = 30 * 24 * time.Hour
 )
 
-// Work leases the jobs of a pulled topic and calls f for each, until ctx ends: then functions have a grace, what they return is reported,
-// and Work returns nil. What a function returns is reported in the request that leases the next jobs. A job may come again: after a
-// crash, and when its lease was lost.
+// Work leases the jobs of a pulled topic and calls f for each, until ctx ends: then functions have a grace, what they
+// return is reported, and Work returns nil. What a function returns is reported in the request that leases the next
+// jobs. A job may come again: after a crash, and when its lease was lost.
 //
-// Work returns an error if the server refuses to lease, such as for the token or the topic. Functions have their grace then, too. After
-// other errors it goes on, with growing waits, whatever Options.MaxRetries is, and logs them to WorkOptions.Logger. Functions that have not returned by the end of the grace
-// and Options.Timeout after it are an error: Work does not wait longer, and their leases end.
+// Work returns an error if the server refuses to lease, such as for the token or the topic. Functions have their grace
+// then, too. After other errors it goes on, with growing waits, whatever Options.MaxRetries is, and logs them to
+// WorkOptions.Logger. Functions that have not returned by the end of the grace and Options.Timeout after it are an
+// error: Work does not wait longer, and their leases end.
 //
-// If the end of the grace cuts a function off, so that it returns ctx's error or its cause, its job is given back: it is due at once,
-// and costs no retry.
+// If the end of the grace cuts a function off, so that it returns ctx's error or its cause, its job is given back: it
+// is due at once, and costs no retry.
 func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFunc) error {
 	o.Lease = max(cmp.Or(o.Lease, defaultLease), 2*time.Second)
 	log := cmp.Or(o.Logger, slog.Default()).With("topic", topic)
 	options := consume.Options{
-		Concurrency: min(max(o.Concurrency, 1), consume.MaxReports), Lease: o.Lease, Grace: cmp.Or(o.Grace, defaultGrace), Timeout: c.opts.Timeout,
-		Retrying: func(err error, wait time.Duration) {
+		Concurrency: min(max(o.Concurrency, 1), consume.MaxReports), Lease: o.Lease,
+		Grace: cmp.Or(o.Grace, defaultGrace), Timeout: c.opts.Timeout, Retrying: func(err error, wait time.Duration) {
 			log.Warn("work on jobs failed, retrying", "err", err, "retry_in", wait)
 		},
 	}
@@ -101,7 +103,8 @@ func callWork(ctx context.Context, f WorkFunc, j *LeasedJob, log *slog.Logger) (
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			log.Error("function panicked, its attempt has failed", "job", j.ID, "err", err, "stack", string(debug.Stack()))
+			log.Error("function panicked, its attempt has failed", "job", j.ID, "err", err,
+				"stack", string(debug.Stack()))
 		}
 	}()
 	err = f(ctx, j)
@@ -149,10 +152,15 @@ type leaseServer struct {
 }
 
 // Exchange settles jobs, and leases others.
-func (s leaseServer) Exchange(ctx context.Context, reports []consume.Report[*LeasedJob], most int) (consume.Answer[*LeasedJob], error) {
+func (s leaseServer) Exchange(
+	ctx context.Context, reports []consume.Report[*LeasedJob], most int,
+) (consume.Answer[*LeasedJob], error) {
 	settlement := settlementOf(reports)
 	if most > 0 {
-		settlement.Next = &NextLeases{Topic: s.topic, Max: min(most, maxLeases), Wait: pollWait, Lease: s.opts.Lease, Lanes: s.opts.Lanes}
+		settlement.Next = &NextLeases{
+			Topic: s.topic, Max: min(most, maxLeases), Wait: pollWait,
+			Lease: s.opts.Lease, Lanes: s.opts.Lanes,
+		}
 	}
 	var date time.Time
 	settled, err := s.once.settle(ctx, settlement, &date)
@@ -183,7 +191,8 @@ func (s leaseServer) Extend(ctx context.Context, lease string) (consume.Extensio
 		return consume.Extension{}, err
 	}
 	r := settled.Extend[0]
-	return consume.Extension{Extended: r.Result == "ok", Lost: r.Result == "lost", CancelRequested: r.CancelRequested}, nil
+	return consume.Extension{Extended: r.Result == "ok", Lost: r.Result == "lost", CancelRequested: r.CancelRequested},
+		nil
 }
 
 // IsInvalid reports whether a settlement was refused for what it says.

@@ -28,7 +28,8 @@ import (
 func newPulled(t *testing.T, n int) *clienttest.Server {
 	t.Helper()
 	srv := clienttest.New(t, http.NotFoundHandler())
-	_, err := srv.Client().PutTopic(t.Context(), "pdf", client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, LaneConcurrency: 100})
+	_, err := srv.Client().PutTopic(t.Context(), "pdf",
+		client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, LaneConcurrency: 100})
 	require.NoError(t, err)
 	for i := range n {
 		_, err := srv.Client().Register(t.Context(), client.Job{ID: fmt.Sprint("job-", i), Topic: "pdf", Body: i})
@@ -71,7 +72,9 @@ func TestWork_DoesEachJobAndReportsIt(t *testing.T) {
 		srv := newPulled(t, 20)
 		var mu sync.Mutex
 		at, most, now := make(map[string]int), 0, 0
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(_ context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(
+			_ context.Context, j *client.LeasedJob,
+		) error {
 			mu.Lock()
 			at[j.ID]++
 			now++
@@ -103,7 +106,8 @@ func TestWork_SettlesAndLeasesInOneRequest(t *testing.T) {
 			requests.Add(1)
 			return srv.HTTP.Transport.RoundTrip(r)
 		})
-		stop := work(t, c, client.WorkOptions{}, func(context.Context, *client.LeasedJob) error { done.Add(1); return nil })
+		stop := work(t, c, client.WorkOptions{},
+			func(context.Context, *client.LeasedJob) error { done.Add(1); return nil })
 		srv.Advance(10 * time.Second)
 		require.Equal(t, int64(10), done.Load())
 		require.Equal(t, int64(11), requests.Load(), "the first one leases, the last one waits")
@@ -114,7 +118,9 @@ func TestWork_SettlesAndLeasesInOneRequest(t *testing.T) {
 func TestWork_BoundsTheWaitOfRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 2)
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2}, func(_ context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2}, func(
+			_ context.Context, j *client.LeasedJob,
+		) error {
 			if j.ID == "job-0" && j.Attempt == 1 {
 				return client.RetryAfter(-3*time.Second, errors.New("the time of the reset has passed"))
 			}
@@ -143,7 +149,10 @@ func TestWork_ReportsTheOthersWithoutARefusedReport(t *testing.T) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil || strings.Contains(string(body), "poison") {
 				refusal := `{"code": "invalid_field", "detail": "the request has an invalid field"}`
-				return &http.Response{StatusCode: http.StatusUnprocessableEntity, Body: io.NopCloser(strings.NewReader(refusal)), Request: r}, err
+				return &http.Response{
+					StatusCode: http.StatusUnprocessableEntity,
+					Body:       io.NopCloser(strings.NewReader(refusal)), Request: r,
+				}, err
 			}
 			r.Body = io.NopCloser(strings.NewReader(string(body)))
 			return srv.HTTP.Transport.RoundTrip(r)
@@ -168,7 +177,9 @@ func TestWork_ReportsTheOthersWithoutARefusedReport(t *testing.T) {
 func TestWork_ReportsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 4)
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(_ context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(
+			_ context.Context, j *client.LeasedJob,
+		) error {
 			switch j.ID {
 			case "job-0":
 				return errors.New("no disk space")
@@ -256,10 +267,14 @@ func TestWork_ReportsPanicsAsErrors(t *testing.T) {
 func TestWork_ExtendsLeasesWhileTheFunctionRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 1)
-		_, err := srv.Client().Register(t.Context(), client.Job{ID: "own-timeout", Topic: "pdf", Timeout: 5 * time.Second})
+		_, err := srv.Client().Register(t.Context(),
+			client.Job{ID: "own-timeout", Topic: "pdf", Timeout: 5 * time.Second})
 		require.NoError(t, err)
 		runs := make(chan string, 10)
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Lease: time.Minute}, func(ctx context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{
+			Concurrency: 2,
+			Lease:       time.Minute,
+		}, func(ctx context.Context, j *client.LeasedJob) error {
 			runs <- j.ID
 			select {
 			case <-time.After(time.Hour):
@@ -291,7 +306,9 @@ func TestWork_TellsTheFunctionThatItsLeaseIsLost(t *testing.T) {
 		})
 		cause := make(chan error, 1)
 		var leased, lost time.Time
-		stop := work(t, c, client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, _ *client.LeasedJob) error {
+		stop := work(t, c, client.WorkOptions{Lease: 10 * time.Second}, func(
+			ctx context.Context, _ *client.LeasedJob,
+		) error {
 			leased = time.Now()
 			close(broken)
 			select {
@@ -314,7 +331,9 @@ func TestWork_TellsTheFunctionThatItsJobIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 1)
 		cause := make(chan error, 1)
-		stop := work(t, srv.Client(), client.WorkOptions{Lease: 10 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{Lease: 10 * time.Second}, func(
+			ctx context.Context, j *client.LeasedJob,
+		) error {
 			_, err := srv.Client().Cancel(context.WithoutCancel(ctx), j.ID)
 			if err != nil {
 				return err
@@ -333,7 +352,10 @@ func TestWork_TellsTheFunctionThatItsJobIsCancelled(t *testing.T) {
 func TestWork_LetsFunctionsEndAndReportsThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 3)
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Grace: 10 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{
+			Concurrency: 2,
+			Grace:       10 * time.Second,
+		}, func(ctx context.Context, j *client.LeasedJob) error {
 			wait := 5 * time.Second
 			if j.ID == "job-1" {
 				wait = time.Hour
@@ -359,7 +381,9 @@ func TestWork_LetsFunctionsEndAndReportsThem(t *testing.T) {
 func TestWork_KeepsTheVerdictOfAFunctionThatIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 4)
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(ctx context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 4}, func(
+			ctx context.Context, j *client.LeasedJob,
+		) error {
 			<-ctx.Done()
 			switch j.ID {
 			case "job-0":
@@ -386,7 +410,8 @@ func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
 	for name, failure := range map[string]func() *http.Response{
 		"500":               func() *http.Response { return response(500, problem(500, "internal")) },
 		"a page of a proxy": func() *http.Response { return response(200, "<html>") },
-		"overloaded, without repeats of the client": func() *http.Response { return response(503, problem(503, "overloaded")) },
+		"overloaded, without repeats of the " +
+			"client": func() *http.Response { return response(503, problem(503, "overloaded")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -398,7 +423,9 @@ func TestWork_GoesOnAfterFailuresOfTheServer(t *testing.T) {
 					}
 					return srv.HTTP.Transport.RoundTrip(r)
 				})
-				stop := work(t, c, client.WorkOptions{Concurrency: 3}, func(ctx context.Context, j *client.LeasedJob) error {
+				stop := work(t, c, client.WorkOptions{Concurrency: 3}, func(
+					ctx context.Context, j *client.LeasedJob,
+				) error {
 					select {
 					case <-time.After(20 * time.Second):
 						return nil
@@ -437,7 +464,8 @@ func TestWork_LogsFailures(t *testing.T) {
 					}
 					return srv.HTTP.Transport.RoundTrip(r)
 				})
-				stop := work(t, c, client.WorkOptions{Logger: slog.New(slog.NewTextHandler(&logs, nil))}, func(context.Context, *client.LeasedJob) error {
+				stop := work(t, c, client.WorkOptions{Logger: slog.New(slog.NewTextHandler(&logs,
+					nil))}, func(context.Context, *client.LeasedJob) error {
 					failing.Store(true)
 					return nil
 				})
@@ -497,11 +525,13 @@ func TestWork_LeasesNothingAfterARefusal(t *testing.T) {
 			return srv.HTTP.Transport.RoundTrip(r)
 		})
 		began, begun := time.Now(), 0
-		err := c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 2}, func(context.Context, *client.LeasedJob) error {
-			begun++
-			time.Sleep(time.Second) // meanwhile another request waits for jobs
-			return nil
-		})
+		err := c.Work(
+			t.Context(), "pdf", client.WorkOptions{Concurrency: 2}, func(context.Context, *client.LeasedJob) error {
+				begun++
+				time.Sleep(time.Second) // meanwhile another request waits for jobs
+				return nil
+			},
+		)
 		require.ErrorIs(t, err, client.ErrForbidden)
 		require.Less(t, time.Since(began), 2*time.Second)
 		require.Equal(t, 1, begun)
@@ -524,11 +554,13 @@ func TestWork_OutlivesItsFunctionsIfReportsAreRefused(t *testing.T) {
 			return srv.HTTP.Transport.RoundTrip(r)
 		})
 		running.Add(3)
-		err := c.Work(t.Context(), "pdf", client.WorkOptions{Concurrency: 3}, func(_ context.Context, j *client.LeasedJob) error {
-			defer running.Add(-1)
-			time.Sleep(time.Duration(1+5*(int(j.Body[0])-'0')) * time.Second)
-			return nil
-		})
+		err := c.Work(
+			t.Context(), "pdf", client.WorkOptions{Concurrency: 3}, func(_ context.Context, j *client.LeasedJob) error {
+				defer running.Add(-1)
+				time.Sleep(time.Duration(1+5*(int(j.Body[0])-'0')) * time.Second)
+				return nil
+			},
+		)
 		require.ErrorIs(t, err, client.ErrUnauthorized)
 		require.Zero(t, running.Load())
 	})
@@ -538,7 +570,10 @@ func TestWork_EndsWithoutAFunctionThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 2)
 		hang := make(chan struct{})
-		stop := work(t, srv.Client(), client.WorkOptions{Concurrency: 2, Grace: 10 * time.Second, Lease: 20 * time.Second}, func(ctx context.Context, j *client.LeasedJob) error {
+		stop := work(t, srv.Client(), client.WorkOptions{
+			Concurrency: 2, Grace: 10 * time.Second,
+			Lease: 20 * time.Second,
+		}, func(ctx context.Context, j *client.LeasedJob) error {
 			if j.ID == "job-0" {
 				<-hang
 			}
@@ -552,7 +587,8 @@ func TestWork_EndsWithoutAFunctionThatIgnoresItsContext(t *testing.T) {
 		requireState(t, srv.Client(), "job-1", client.Delivered)
 		requireState(t, srv.Client(), "job-0", client.Running)
 		time.Sleep(30 * time.Second)
-		require.Equal(t, "lost", requireState(t, srv.Client(), "job-0", client.Ready).Attempts[0].Kind, "its lease is not extended any more")
+		require.Equal(t, "lost", requireState(t, srv.Client(), "job-0", client.Ready).Attempts[0].Kind,
+			"its lease is not extended any more")
 		close(hang)
 	})
 }
@@ -572,7 +608,8 @@ func TestWork_GoesOnOverBrokenConnections(t *testing.T) {
 			}
 			return nil, io.ErrUnexpectedEOF
 		})
-		stop := work(t, c, client.WorkOptions{Concurrency: 2, Lease: 5 * time.Second}, func(context.Context, *client.LeasedJob) error { return nil })
+		stop := work(t, c, client.WorkOptions{Concurrency: 2, Lease: 5 * time.Second},
+			func(context.Context, *client.LeasedJob) error { return nil })
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, stop())
 		for i := range 10 {
@@ -586,7 +623,8 @@ func TestWork_EndsWithARefusal(t *testing.T) {
 		srv := newServer(t)
 		_, err := srv.Client().PutTopic(t.Context(), "push", client.Policy{})
 		require.NoError(t, err)
-		err = srv.Client().Work(t.Context(), "push", client.WorkOptions{}, func(context.Context, *client.LeasedJob) error { return nil })
+		err = srv.Client().Work(t.Context(), "push", client.WorkOptions{},
+			func(context.Context, *client.LeasedJob) error { return nil })
 		require.ErrorIs(t, err, client.ErrConflict)
 	})
 }
@@ -594,7 +632,8 @@ func TestWork_EndsWithARefusal(t *testing.T) {
 func TestLease_IsSettledByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newPulled(t, 3).Client()
-		leased, err := c.Lease(t.Context(), "pdf", client.LeaseOptions{Max: 3, Wait: time.Second, Lease: 2 * time.Second})
+		leased, err := c.Lease(t.Context(), "pdf",
+			client.LeaseOptions{Max: 3, Wait: time.Second, Lease: 2 * time.Second})
 		require.NoError(t, err)
 		require.Len(t, leased, 3)
 		require.Equal(t, 1, leased[0].Attempt)

@@ -83,7 +83,8 @@ func TestRegister_RegistersOnceThroughAProxyThatCutsAfterEveryByte(t *testing.T)
 					tries++
 					return cut(c, tries-1) // the n-th try is cut after n bytes, until one is whole
 				})
-				job, err := c.Register(t.Context(), client.Job{Topic: "order.close", URL: "https://shop.example/", Delay: time.Hour * 24, Body: 4711})
+				job, err := c.Register(t.Context(),
+					client.Job{Topic: "order.close", URL: "https://shop.example/", Delay: time.Hour * 24, Body: 4711})
 				require.NoError(t, err)
 				require.Greater(t, tries, 200, "bytes of a whole request or answer")
 				require.NotEmpty(t, job.ID)
@@ -105,7 +106,10 @@ func requireRegistered(t *testing.T, srv *clienttest.Server, n int64) {
 func jobs(n int) func(func(client.Job) bool) {
 	return func(yield func(client.Job) bool) {
 		for i := range n {
-			if !yield(client.Job{Topic: "order.close", URL: "https://shop.example/", Delay: 30 * 24 * time.Hour, Body: i, Labels: map[string]string{"n": strconv.Itoa(i)}}) {
+			if !yield(client.Job{
+				Topic: "order.close", URL: "https://shop.example/", Delay: 30 * 24 * time.Hour,
+				Body: i, Labels: map[string]string{"n": strconv.Itoa(i)},
+			}) {
 				return
 			}
 		}

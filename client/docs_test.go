@@ -18,7 +18,8 @@ import (
 	"github.com/ringback/ringback/client/clienttest"
 )
 
-// The examples of the docs are lines of functions that the tests run, in their order. A function may have lines between them.
+// The examples of the docs are lines of functions that the tests run, in their order. A function may have lines between
+// them.
 func TestDocs_ExamplesAreRun(t *testing.T) {
 	for page, sources := range map[string][]string{
 		"../docs/client.md": {"docs_test.go"},
@@ -35,14 +36,16 @@ func TestDocs_ExamplesAreRun(t *testing.T) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		examples := 0
-		for block := range strings.SplitSeq(regexp.MustCompile(`(?m)\n\n(\S)`).ReplaceAllString(string(text), "\n\n\x00$1"), "\x00") {
+		for block := range strings.SplitSeq(regexp.MustCompile(`(?m)\n\n(\S)`).
+			ReplaceAllString(string(text), "\n\n\x00$1"), "\x00") {
 			code := regexp.MustCompile(`(?m)^    .*$`).FindAllString(block, -1)
 			lines := codeLines(strings.Join(code, "\n"))
 			if !regexp.MustCompile(`:=|^const |^func `).MatchString(strings.Join(lines, "\n")) {
 				continue // SQL or output
 			}
 			examples++
-			require.True(t, slices.ContainsFunc(functions, func(f []string) bool { return isSubsequence(lines, f) }), "%s: no function that is run has the lines of\n%s", page, strings.Join(lines, "\n"))
+			require.True(t, slices.ContainsFunc(functions, func(f []string) bool { return isSubsequence(lines, f) }),
+				"%s: no function that is run has the lines of\n%s", page, strings.Join(lines, "\n"))
 		}
 		require.GreaterOrEqual(t, examples, 2, page)
 	}
@@ -90,7 +93,8 @@ func TestDocs_Register(t *testing.T) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			job, err := c.Register(ctx, client.Job{
-				ID: "close-4711", Topic: "order.close", URL: "https://shop.example/hooks/close", Delay: 30 * time.Minute, Body: order,
+				ID: "close-4711", Topic: "order.close", URL: "https://shop.example/hooks/close",
+				Delay: 30 * time.Minute, Body: order,
 			})
 			require.Equal(t, client.Scheduled, job.State)
 			return err
@@ -104,7 +108,10 @@ func TestDocs_RegisterAllAndJobs(t *testing.T) {
 		var logged strings.Builder
 		slog := slog.New(slog.NewTextHandler(&logged, nil))
 		documented(t, func(ctx context.Context, c *client.Client) error {
-			jobs := slices.Values([]client.Job{{ID: "a", URL: "ftp://shop.example"}, {ID: "b", Topic: "order.close", URL: "https://shop.example"}})
+			jobs := slices.Values([]client.Job{
+				{ID: "a", URL: "ftp://shop.example"},
+				{ID: "b", Topic: "order.close", URL: "https://shop.example"},
+			})
 			for result, err := range c.RegisterAll(ctx, jobs) {
 				if err != nil {
 					return err
@@ -116,7 +123,8 @@ func TestDocs_RegisterAllAndJobs(t *testing.T) {
 			if _, err := c.PutTopic(ctx, "order.close", client.Policy{Deliver: "pull"}); err != nil {
 				return err
 			}
-			if _, err := c.Register(ctx, client.Job{ID: "c", Topic: "order.close", ExpiresIn: time.Second}); err != nil {
+			if _, err := c.Register(ctx, client.Job{ID: "c", Topic: "order.close", ExpiresIn: time.Second}); err !=
+				nil {
 				return err
 			}
 			time.Sleep(time.Minute)
@@ -152,7 +160,8 @@ func TestDocs_Changes(t *testing.T) {
 			}
 			id := job.ID
 			{
-				job, err := c.Edit(ctx, id, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}}, client.IfRevision(job.Revision))
+				job, err := c.Edit(ctx, id, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}},
+					client.IfRevision(job.Revision))
 				require.NoError(t, err)
 				require.Zero(t, job.Timeout)
 			}
@@ -172,11 +181,13 @@ func TestDocs_Work(t *testing.T) {
 		render := func(_ context.Context, body []byte) (int, error) { return len(body), nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := c.Work(ctx, "pdf", client.WorkOptions{Concurrency: 8}, func(ctx context.Context, job *client.LeasedJob) error {
-			pages, err := render(ctx, job.Body)
-			job.Response = pages
-			return err
-		})
+		err := c.Work(
+			ctx, "pdf", client.WorkOptions{Concurrency: 8}, func(ctx context.Context, job *client.LeasedJob) error {
+				pages, err := render(ctx, job.Body)
+				job.Response = pages
+				return err
+			},
+		)
 		require.NoError(t, err)
 		requireState(t, c, "job-2", client.Delivered)
 	})

@@ -21,7 +21,8 @@ import (
 func Example() {
 	server, stop := serve()
 	defer stop()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // without a deadline, calls try as long as the server is away
+	// without a deadline, calls try as long as the server is away
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
 	c, err := client.New(server, client.Options{}) // Token: what the server requires
@@ -120,7 +121,8 @@ func ExampleClient_Jobs() {
 			panic(err)
 		}
 	}
-	for job, err := range c.Jobs(ctx, client.Query{State: []client.State{client.Scheduled}, Label: []string{"customer:4711"}}) {
+	for job, err := range c.Jobs(ctx,
+		client.Query{State: []client.State{client.Scheduled}, Label: []string{"customer:4711"}}) {
 		if err != nil {
 			panic(err)
 		}
@@ -140,11 +142,13 @@ func ExampleIfRevision() {
 	if err != nil {
 		panic(err)
 	}
-	job, err := c.Register(ctx, client.Job{URL: "https://shop.example/hooks/close", Delay: time.Hour, Timeout: time.Minute})
+	job, err := c.Register(ctx,
+		client.Job{URL: "https://shop.example/hooks/close", Delay: time.Hour, Timeout: time.Minute})
 	if err != nil {
 		panic(err)
 	}
-	edited, err := c.Edit(ctx, job.ID, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}}, client.IfRevision(job.Revision))
+	edited, err := c.Edit(ctx, job.ID, client.Change{Delay: new(2 * time.Hour), Null: []string{"timeout"}},
+		client.IfRevision(job.Revision))
 	if err != nil {
 		panic(err)
 	}
@@ -172,12 +176,14 @@ func ExampleClient_Work() {
 	if _, err := c.Register(ctx, client.Job{Topic: "pdf", Body: map[string]int{"invoice": 4711}}); err != nil {
 		panic(err)
 	}
-	err = c.Work(ctx, "pdf", client.WorkOptions{Concurrency: 4}, func(ctx context.Context, job *client.LeasedJob) error {
-		fmt.Println(job.Attempt, string(job.Body))
-		job.Response = map[string]int{"pages": 3}
-		cancel()   // a program that runs on does not
-		return nil // or client.RetryAfter(time.Hour, err), or client.NoRetry(err)
-	})
+	err = c.Work(
+		ctx, "pdf", client.WorkOptions{Concurrency: 4}, func(ctx context.Context, job *client.LeasedJob) error {
+			fmt.Println(job.Attempt, string(job.Body))
+			job.Response = map[string]int{"pages": 3}
+			cancel()   // a program that runs on does not
+			return nil // or client.RetryAfter(time.Hour, err), or client.NoRetry(err)
+		},
+	)
 	fmt.Println(err)
 	// Output:
 	// 1 {"invoice":4711}

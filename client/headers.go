@@ -2,7 +2,8 @@ package client
 
 import "encoding/json"
 
-// Headers are headers of requests to receivers: values by name. A name without values is removed, where headers are changed.
+// Headers are headers of requests to receivers: values by name. A name without values is removed, where headers are
+// changed.
 type Headers map[string][]string
 
 // MarshalJSON returns a value or a list of values by name.

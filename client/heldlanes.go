@@ -32,7 +32,8 @@ type HeldLane struct {
 
 // HoldReason is why a lane holds jobs back.
 type HoldReason struct {
-	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full, lane_rate or topic_rate. More may follow.
+	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full,
+	// lane_rate or topic_rate. More may follow.
 	Code   string    `json:"code"`
 	Detail string    `json:"detail"` // a sentence that says what to do
 	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known
@@ -57,7 +58,8 @@ type HeldQuery struct {
 	Limit int    `json:"limit"` // 1 to 500; zero: 20
 }
 
-// HeldLanes returns the lanes that hold jobs back now, the worst first. Topics and lanes that do not exist hold none back.
+// HeldLanes returns the lanes that hold jobs back now, the worst first. Topics and lanes that do not exist hold none
+// back.
 func (c *Client) HeldLanes(ctx context.Context, q HeldQuery) (*HeldLanes, error) {
 	query := make(url.Values)
 	if q.Topic != "" {

@@ -10,7 +10,8 @@ import (
 // idEncoding keeps the order of the bytes.
 var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// NewID returns a new id of a job, 26 lower-case letters and digits. Ids of different milliseconds are in the order of time.
+// NewID returns a new id of a job, 26 lower-case letters and digits. Ids of different milliseconds are in the order of
+// time.
 func NewID() string {
 	var raw [16]byte
 	var ms [8]byte

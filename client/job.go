@@ -8,8 +8,8 @@ import (
 
 // Job is a job to register. Its texts are UTF-8, else it is refused before it is sent; encoding/json would change them.
 type Job struct {
-	// ID is 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb:. Empty: a new one. Registering a job again under its id changes
-	// nothing, and a different job under it is ErrConflict.
+	// ID is 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb:. Empty: a new one. Registering a job again under
+	// its id changes nothing, and a different job under it is ErrConflict.
 	ID    string `json:"id,omitzero"`
 	Topic string `json:"topic,omitzero"`
 	// Lane is the unit of isolation. Empty: the URL's host:port.
@@ -18,9 +18,9 @@ type Job struct {
 	URL     string  `json:"url,omitzero"`
 	Method  string  `json:"method,omitzero"` // empty: POST
 	Headers Headers `json:"headers,omitzero"`
-	// Body is the body. A json.RawMessage, the bytes of a []byte and what an io.Reader reads (at most MaxBody) are delivered byte for
-	// byte, a Text as text/plain, any other value as its JSON, as encoding/json makes it. The content type of bytes is application/octet-stream unless
-	// ContentType says otherwise. Nil: no body.
+	// Body is the body. A json.RawMessage, the bytes of a []byte and what an io.Reader reads (at most MaxBody) are
+	// delivered byte for byte, a Text as text/plain, any other value as its JSON, as encoding/json makes it. The
+	// content type of bytes is application/octet-stream unless ContentType says otherwise. Nil: no body.
 	Body        any    `json:"body" wire:"payload"`
 	ContentType string `json:"content_type,omitzero"`
 	// Delay or RunAt say when the job is due; neither: now.
@@ -41,8 +41,8 @@ type Job struct {
 	OnDead      *Callback `json:"on_dead,omitzero" wire:"none"`
 }
 
-// MarshalJSON returns the JSON that the API reads. It reads a Body that is an io.Reader. Called directly, not by encoding/json, it keeps
-// the bytes of a json.RawMessage.
+// MarshalJSON returns the JSON that the API reads. It reads a Body that is an io.Reader. Called directly, not by
+// encoding/json, it keeps the bytes of a json.RawMessage.
 func (j Job) MarshalJSON() ([]byte, error) { return wire.Encode(j) }
 
 // UnmarshalJSON reads what MarshalJSON returned.

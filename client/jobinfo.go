@@ -22,8 +22,8 @@ const (
 // Ended reports whether a job of the state is delivered, dead or cancelled.
 func (s State) Ended() bool { return s == Delivered || s == Dead || s == Cancelled }
 
-// JobInfo is a job as the server shows it. What a response does not have is zero: lists have no body, attempts and events; answers
-// to changes have no attempts and events.
+// JobInfo is a job as the server shows it. What a response does not have is zero: lists have no body, attempts and
+// events; answers to changes have no attempts and events.
 type JobInfo struct {
 	Answer
 
@@ -89,7 +89,8 @@ type Effective struct {
 
 // WaitingFor is what keeps an unfinished job from running.
 type WaitingFor struct {
-	Kind   string    `json:"kind"`   // due, retry, end, paused, order, lane_full, topic_full, rate, breaker, retry_after, cooldown, secret, worker
+	// due, retry, end, paused, order, lane_full, topic_full, rate, breaker, retry_after, cooldown, secret, worker
+	Kind   string    `json:"kind"`
 	Until  time.Time `json:"until"`  // zero: unknown
 	Detail string    `json:"detail"` // a sentence
 }

@@ -19,7 +19,8 @@ func (c *Client) Register(ctx context.Context, j Job) (*JobInfo, error) {
 	return c.register(ctx, j, 0)
 }
 
-// RegisterAndWait registers a job and returns it when it has ended, with its attempts, or after the wait of up to 60 s as it is then.
+// RegisterAndWait registers a job and returns it when it has ended, with its attempts, or after the wait of up to 60 s
+// as it is then.
 func (c *Client) RegisterAndWait(ctx context.Context, j Job, wait time.Duration) (*JobInfo, error) {
 	return c.register(ctx, j, wait)
 }
@@ -50,7 +51,8 @@ func (c *Client) get(ctx context.Context, id string, wait time.Duration) (*JobIn
 // longestJobWait is the longest wait that a server accepts.
 const longestJobWait = time.Minute
 
-// Wait returns a job when it has ended. If ctx ends before, it returns the job as it was last seen, if it was, and the error.
+// Wait returns a job when it has ended. If ctx ends before, it returns the job as it was last seen, if it was, and the
+// error.
 func (c *Client) Wait(ctx context.Context, id string) (*JobInfo, error) {
 	var last *JobInfo
 	for {
@@ -115,7 +117,8 @@ type Query struct {
 	Limit  int    `json:"limit"`  // of a page, 1 to 500; zero: 50
 	Cursor string `json:"cursor"` // where to begin; empty: at the start
 
-	// Within is the time after which a page ends although it is not full, and DeadGroups counts no more, 1ms to 10s; zero: 1s, and 2s.
+	// Within is the time after which a page ends although it is not full, and DeadGroups counts no more, 1ms to 10s;
+	// zero: 1s, and 2s.
 	Within time.Duration `json:"within"`
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// LaneSettings override those of the lane's topic. Fields that are zero are the topic's in PutLane, and stay in PatchLane.
+// LaneSettings override those of the lane's topic. Fields that are zero are the topic's in PutLane, and stay in
+// PatchLane.
 type LaneSettings struct {
 	URL             string  `json:"url,omitzero"`
 	Headers         Headers `json:"headers,omitzero"`
@@ -70,12 +71,16 @@ func (c *Client) GetLane(ctx context.Context, topic, lane string) (*Lane, error)
 }
 
 // PutLane sets all of a lane's settings.
-func (c *Client) PutLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
+func (c *Client) PutLane(
+	ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition,
+) (*Lane, error) {
 	return c.lane(ctx, change(http.MethodPut, conditions), s, topic, lane, "")
 }
 
 // PatchLane changes some of a lane's settings.
-func (c *Client) PatchLane(ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition) (*Lane, error) {
+func (c *Client) PatchLane(
+	ctx context.Context, topic, lane string, s LaneSettings, conditions ...Condition,
+) (*Lane, error) {
 	return c.lane(ctx, change(http.MethodPatch, conditions), s, topic, lane, "")
 }
 

@@ -9,14 +9,16 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// ErrLeaseLost: a lease has ended, or was settled before. Another client may have the job, and the report changed nothing.
+// ErrLeaseLost: a lease has ended, or was settled before. Another client may have the job, and the report changed
+// nothing.
 var ErrLeaseLost = consume.ErrLeaseLost
 
 // LeaseOptions say which jobs are leased, and for how long.
 type LeaseOptions struct {
-	Max   int           `json:"max,omitzero"`   // 1 to 100 jobs; zero: 1
-	Wait  time.Duration `json:"wait,omitzero"`  // for a job, up to 60 s; zero: do not wait
-	Lease time.Duration `json:"lease,omitzero"` // 1 s to 12 h; zero: the topic's timeout. A job with a timeout is leased for that
+	Max  int           `json:"max,omitzero"`  // 1 to 100 jobs; zero: 1
+	Wait time.Duration `json:"wait,omitzero"` // for a job, up to 60 s; zero: do not wait
+	// 1 s to 12 h; zero: the topic's timeout. A job with a timeout is leased for that
+	Lease time.Duration `json:"lease,omitzero"`
 	Lanes []string      `json:"lanes,omitzero"` // names, or beginnings of names with a * at the end; empty: all
 
 	Request bool `json:"request,omitzero"` // return the request that a push would make
@@ -54,7 +56,8 @@ type LeasedRequest struct {
 // UnmarshalJSON reads a leased job as responses have it.
 func (j *LeasedJob) UnmarshalJSON(data []byte) error { return wire.Decode(data, j) }
 
-// Lease leases jobs of a pulled topic: as soon as one is due, or none when the wait is over. See Work for a loop that settles them.
+// Lease leases jobs of a pulled topic: as soon as one is due, or none when the wait is over. See Work for a loop that
+// settles them.
 func (c *Client) Lease(ctx context.Context, topic string, o LeaseOptions) ([]LeasedJob, error) {
 	var leased Page[LeasedJob]
 	r := call{method: http.MethodPost, wait: o.Wait, into: &leased}

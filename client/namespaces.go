@@ -44,11 +44,14 @@ func (c *Client) GetNamespace(ctx context.Context, name string) (*Namespace, err
 }
 
 // PutNamespace creates a namespace on a store, or sets its quota.
-func (c *Client) PutNamespace(ctx context.Context, name string, n NamespaceRequest, conditions ...Condition) (*Namespace, error) {
+func (c *Client) PutNamespace(
+	ctx context.Context, name string, n NamespaceRequest, conditions ...Condition,
+) (*Namespace, error) {
 	return answer[Namespace](ctx, c, change(http.MethodPut, conditions), n, "/v1/namespaces/", name)
 }
 
-// DeleteNamespace removes an empty namespace. With purge its jobs, topics and lanes are removed first; ErrConflict says what is left.
+// DeleteNamespace removes an empty namespace. With purge its jobs, topics and lanes are removed first; ErrConflict says
+// what is left.
 func (c *Client) DeleteNamespace(ctx context.Context, name string, purge bool, conditions ...Condition) error {
 	return c.deletePurging(ctx, purge, conditions, "/v1/namespaces/", name)
 }

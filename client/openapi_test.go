@@ -114,7 +114,10 @@ var operations = map[string]operation{
 	"previewSchedule": {
 		call: func(ctx context.Context, c *Client) {
 			now := time.Now()
-			_, _ = c.PreviewSchedule(ctx, Preview{Cron: "@daily", Timezone: "UTC", Every: 1, Offset: 1, StartsAt: now, EndsAt: now, From: now, Limit: 1})
+			_, _ = c.PreviewSchedule(ctx, Preview{
+				Cron: "@daily", Timezone: "UTC", Every: 1, Offset: 1, StartsAt: now,
+				EndsAt: now, From: now, Limit: 1,
+			})
 		},
 		out: map[string]any{"200": SchedulePreview{}},
 	},
@@ -353,9 +356,10 @@ var ofPuts = map[string]string{"dry_run": "for tools that compare files with set
 
 // wholeQuery has every field.
 var wholeQuery = Query{
-	State: []State{Dead}, Topic: "t", Lane: "l", Kind: "all", Label: []string{"a:b"}, Reason: "expired", Status: 503, IDPrefix: "a",
-	CreatedAfter: time.Unix(1, 0), CreatedBefore: time.Unix(2, 0), DueAfter: time.Unix(3, 0), DueBefore: time.Unix(4, 0),
-	EndedAfter: time.Unix(5, 0), EndedBefore: time.Unix(6, 0), Order: "oldest", Limit: 10, Cursor: "c", Within: time.Second,
+	State: []State{Dead}, Topic: "t", Lane: "l", Kind: "all", Label: []string{"a:b"}, Reason: "expired",
+	Status: 503, IDPrefix: "a", CreatedAfter: time.Unix(1, 0), CreatedBefore: time.Unix(2, 0),
+	DueAfter: time.Unix(3, 0), DueBefore: time.Unix(4, 0), EndedAfter: time.Unix(5, 0), EndedBefore: time.Unix(6, 0),
+	Order: "oldest", Limit: 10, Cursor: "c", Within: time.Second,
 }
 
 func all[T any](items iter.Seq2[T, error]) {
@@ -561,8 +565,8 @@ func TestOpenAPI_TypesHaveTheMembersOfTheSchemas(t *testing.T) {
 	})
 	schemas := readOpenAPI(t).at("components", "schemas")
 	for name, typ := range map[string]any{
-		"StreamAttempt": StreamAttempt{}, "StreamChange": StreamChange{}, "StreamSkipped": streamSkipped{}, "Problem": Problem{},
-		"NewToken": Token{},
+		"StreamAttempt": StreamAttempt{}, "StreamChange": StreamChange{},
+		"StreamSkipped": streamSkipped{}, "Problem": Problem{}, "NewToken": Token{},
 	} {
 		c.compare(reflect.TypeOf(typ), schemas.at(name), name)
 	}
@@ -577,7 +581,10 @@ func (r *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, req.Body)
 	}
 	r.got = append(r.got, req)
-	return &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(`{"state": "delivered"}`)), Request: req}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: make(http.Header),
+		Body: io.NopCloser(strings.NewReader(`{"state": "delivered"}`)), Request: req,
+	}, nil
 }
 
 func TestOpenAPI_MethodsRequestTheOperation(t *testing.T) {

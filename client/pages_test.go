@@ -17,7 +17,9 @@ import (
 type pageFunc func(ctx context.Context, o client.PageOptions) ([]string, string, error)
 
 // namedPages returns the pageFunc of a method.
-func namedPages[T any](read func(context.Context, client.PageOptions) (*client.Page[T], error), name func(*T) string) pageFunc {
+func namedPages[
+	T any,
+](read func(context.Context, client.PageOptions) (*client.Page[T], error), name func(*T) string) pageFunc {
 	return func(ctx context.Context, o client.PageOptions) ([]string, string, error) {
 		p, err := read(ctx, o)
 		if err != nil {
@@ -54,10 +56,14 @@ func TestPages_AreTheParts(t *testing.T) {
 			_, err = c.PutLane(ctx, "t0", fmt.Sprintf("l%d", i), client.LaneSettings{LaneConcurrency: 1})
 			require.NoError(t, err)
 			for _, topic := range []string{topic, "t0"} {
-				_, err = c.Register(ctx, client.Job{Topic: topic, Lane: fmt.Sprintf("l%d", i), URL: "https://shop.example/", Delay: time.Hour})
+				_, err = c.Register(ctx, client.Job{
+					Topic: topic, Lane: fmt.Sprintf("l%d", i),
+					URL: "https://shop.example/", Delay: time.Hour,
+				})
 				require.NoError(t, err)
 			}
-			_, err = c.PutSchedule(ctx, fmt.Sprintf("s%d", i), client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://shop.example/"}})
+			_, err = c.PutSchedule(ctx, fmt.Sprintf("s%d", i),
+				client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://shop.example/"}})
 			require.NoError(t, err)
 			_, err = c.StartWork(ctx, client.WorkOrder{Action: client.ActionRun, Where: client.Where{Topic: "other"}})
 			require.NoError(t, err)
@@ -79,21 +85,29 @@ func TestPages_AreTheParts(t *testing.T) {
 			page pageFunc
 		}{
 			"topics": {nameAll(t, c.Topics(ctx), topic), namedPages(c.TopicsPage, topic)},
-			"lanes": {nameAll(t, c.Lanes(ctx, "t0"), lane), namedPages(func(ctx context.Context, o client.PageOptions) (*client.Page[client.Lane], error) {
-				return c.LanesPage(ctx, "t0", o)
-			}, lane)},
+			"lanes": {nameAll(t, c.Lanes(ctx, "t0"), lane), namedPages(
+				func(ctx context.Context, o client.PageOptions) (*client.Page[client.Lane], error) {
+					return c.LanesPage(ctx, "t0", o)
+				}, lane,
+			)},
 			"schedules": {nameAll(t, c.Schedules(ctx), schedule), namedPages(c.SchedulesPage, schedule)},
 			"work":      {nameAll(t, c.Works(ctx), work), namedPages(c.WorkPage, work)},
-			"secrets": {nameAll(t, c.Secrets(ctx, "t0", ""), secret), namedPages(func(ctx context.Context, o client.PageOptions) (*client.Page[client.Secret], error) {
-				return c.SecretsPage(ctx, "t0", "", o)
-			}, secret)},
-			"stats": {nameAll(t, c.StatsByTopic(ctx), ofTopic), func(ctx context.Context, o client.PageOptions) ([]string, string, error) {
+			"secrets": {nameAll(t, c.Secrets(ctx, "t0", ""), secret), namedPages(
+				func(ctx context.Context, o client.PageOptions) (*client.Page[client.Secret], error) {
+					return c.SecretsPage(ctx, "t0", "", o)
+				}, secret,
+			)},
+			"stats": {nameAll(t, c.StatsByTopic(ctx), ofTopic), func(
+				ctx context.Context, o client.PageOptions,
+			) ([]string, string, error) {
 				s, err := c.StatsPage(ctx, o)
 				require.NoError(t, err)
 				require.EqualValues(t, 10, s.Totals.Scheduled)
 				return names(s.Items, ofTopic), s.NextCursor, nil
 			}},
-			"stats of a topic": {nameAll(t, c.LaneStats(ctx, "t0"), ofLane), func(ctx context.Context, o client.PageOptions) ([]string, string, error) {
+			"stats of a topic": {nameAll(t, c.LaneStats(ctx, "t0"), ofLane), func(
+				ctx context.Context, o client.PageOptions,
+			) ([]string, string, error) {
 				s, err := c.TopicStatsPage(ctx, "t0", o)
 				require.NoError(t, err)
 				require.EqualValues(t, 6, s.Scheduled)

@@ -24,7 +24,8 @@ var (
 	ErrRevision = errors.New("another revision")
 	// ErrTooManyRequests: a quota is used up, or too many requests wait: 429.
 	ErrTooManyRequests = errors.New("too many requests")
-	// ErrUnavailable: the server, its store or a proxy in front of it does not answer: 502 to 504, or 520 to 530, 598 or 599 of a CDN.
+	// ErrUnavailable: the server, its store or a proxy in front of it does not answer: 502 to 504, or 520 to 530, 598
+	// or 599 of a CDN.
 	ErrUnavailable = errors.New("unavailable")
 )
 
@@ -80,7 +81,8 @@ func (p *Problem) RetryAfter() time.Duration {
 // Is reports whether the problem is of a sentinel's kind.
 func (p *Problem) Is(target error) bool {
 	switch p.Status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
 		return target == ErrInvalid
 	case http.StatusUnauthorized:
 		return target == ErrUnauthorized

@@ -54,7 +54,8 @@ func (c *Client) do(ctx context.Context, r call) error {
 // get is a call that reads.
 func get() call { return call{method: http.MethodGet} }
 
-// change is a call that changes something under conditions. With a condition it is not repeated: the change would have made it false.
+// change is a call that changes something under conditions. With a condition it is not repeated: the change would have
+// made it false.
 func change(method string, conditions []Condition) call {
 	h := conditionHeader(conditions)
 	return call{method: method, header: h, once: h != nil}
@@ -155,7 +156,8 @@ var errUnreadable = errors.New("cannot be read")
 func ReadProblem(res *http.Response) error {
 	p := &Problem{Status: res.StatusCode, Title: http.StatusText(res.StatusCode)}
 	if 300 <= res.StatusCode && res.StatusCode <= 399 {
-		p.Detail = "redirects are not followed, as they would take the token along: set the server's URL to where it leads"
+		p.Detail = "redirects are not followed, as they would take the token along: set the server's URL to where it " +
+			"leads"
 		if to, err := res.Location(); err == nil && to.Host != "" {
 			p.Detail += ", " + to.Scheme + "://" + to.Host
 		}
@@ -166,7 +168,11 @@ func ReadProblem(res *http.Response) error {
 		return fmt.Errorf("client: read a problem with status %d: %w", res.StatusCode, err)
 	}
 	if wire.Decode(data, p) != nil || p.Code == "" {
-		*p = Problem{Status: res.StatusCode, Title: http.StatusText(res.StatusCode), Detail: http.StatusText(res.StatusCode) + ", and the answer is not Ringback's: is there a proxy in front of it?"}
+		*p = Problem{
+			Status: res.StatusCode, Title: http.StatusText(res.StatusCode),
+			Detail: http.StatusText(res.StatusCode) +
+				", and the answer is not Ringback's: is there a proxy in front of it?",
+		}
 	}
 	p.Status = res.StatusCode
 	if p.RetryAfterMS == nil {
@@ -180,7 +186,8 @@ func ReadProblem(res *http.Response) error {
 // isTemporary reports whether the same request may succeed later.
 func isTemporary(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
-		return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests || isUnavailable(p.Status)
+		return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests ||
+			isUnavailable(p.Status)
 	}
 	return retry.IsFault(err)
 }

@@ -153,7 +153,9 @@ func (c *Client) GetSchedule(ctx context.Context, name string) (*Schedule, error
 }
 
 // PutSchedule creates or replaces a schedule.
-func (c *Client) PutSchedule(ctx context.Context, name string, s ScheduleRequest, conditions ...Condition) (*Schedule, error) {
+func (c *Client) PutSchedule(
+	ctx context.Context, name string, s ScheduleRequest, conditions ...Condition,
+) (*Schedule, error) {
 	return c.schedule(ctx, change(http.MethodPut, conditions), s, name, "")
 }
 
@@ -191,7 +193,9 @@ type dryBackfill struct {
 }
 
 // BackfillSchedule runs the ticks of a past time in the background. The schedule shows the progress.
-func (c *Client) BackfillSchedule(ctx context.Context, name string, b Backfill, conditions ...Condition) (*Schedule, error) {
+func (c *Client) BackfillSchedule(
+	ctx context.Context, name string, b Backfill, conditions ...Condition,
+) (*Schedule, error) {
 	return c.schedule(ctx, change(http.MethodPost, conditions), b, name, "/backfill")
 }
 
@@ -205,7 +209,8 @@ type BackfillCount struct {
 
 // CountBackfill counts the ticks that BackfillSchedule would run.
 func (c *Client) CountBackfill(ctx context.Context, name string, b Backfill) (*BackfillCount, error) {
-	return answer[BackfillCount](ctx, c, call{method: http.MethodPost}, dryBackfill{b, true}, "/v1/schedules/", name, "/backfill")
+	return answer[BackfillCount](ctx, c, call{method: http.MethodPost}, dryBackfill{b, true},
+		"/v1/schedules/", name, "/backfill")
 }
 
 // Preview selects the ticks of a schedule that is not stored.
@@ -230,5 +235,6 @@ type SchedulePreview struct {
 
 // PreviewSchedule returns the next ticks of a schedule before it is stored.
 func (c *Client) PreviewSchedule(ctx context.Context, p Preview) (*SchedulePreview, error) {
-	return answer[SchedulePreview](ctx, c, call{method: http.MethodGet, query: wire.Values(p)}, nil, "/v1/schedules/preview")
+	return answer[SchedulePreview](ctx, c, call{method: http.MethodGet, query: wire.Values(p)},
+		nil, "/v1/schedules/preview")
 }

@@ -43,7 +43,9 @@ func ownerOfSecrets(topic, lane string, rest ...string) []string {
 }
 
 // AddSecret adds a signing secret to a lane, or to a topic if lane is empty, and returns it. It is shown only here.
-func (c *Client) AddSecret(ctx context.Context, topic, lane string, s NewSecret, conditions ...Condition) (*Secret, error) {
+func (c *Client) AddSecret(
+	ctx context.Context, topic, lane string, s NewSecret, conditions ...Condition,
+) (*Secret, error) {
 	return answer[Secret](ctx, c, onceOf(conditions), s, ownerOfSecrets(topic, lane, "/secrets")...)
 }
 

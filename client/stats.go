@@ -89,7 +89,8 @@ func (c *Client) TopicStatsPage(ctx context.Context, topic string, o PageOptions
 
 // LaneCounts counts the unfinished jobs of a lane. Those of an unknown lane are zero.
 func (c *Client) LaneCounts(ctx context.Context, topic, lane string) (*LaneCounts, error) {
-	return answer[LaneCounts](ctx, c, call{method: http.MethodGet, query: url.Values{"lane": {lane}}}, nil, "/v1/topics/", topic, "/stats")
+	return answer[LaneCounts](ctx, c, call{method: http.MethodGet, query: url.Values{"lane": {lane}}}, nil,
+		"/v1/topics/", topic, "/stats")
 }
 
 // Version is what the server's process is.
@@ -124,7 +125,8 @@ type StoreReadiness struct {
 	Detail string `json:"detail"` // why not
 }
 
-// Ready returns whether the server's process accepts and delivers jobs. It makes one request; the error is ErrUnavailable if it does not.
+// Ready returns whether the server's process accepts and delivers jobs. It makes one request; the error is
+// ErrUnavailable if it does not.
 func (c *Client) Ready(ctx context.Context) (*Readiness, error) {
 	r := new(Readiness)
 	if err := c.try(ctx, call{method: http.MethodGet, path: "/readyz", into: r}); err != nil {

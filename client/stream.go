@@ -22,9 +22,11 @@ type StreamOptions struct {
 	Verdict string `json:"verdict"` // delivered, again, dead or released: only attempts with it
 }
 
-// StreamEvent is something that happened: one of its fields is set, or none if the event is of a kind that this version does not know.
+// StreamEvent is something that happened: one of its fields is set, or none if the event is of a kind that this version
+// does not know.
 type StreamEvent struct {
-	Kind    string          // attempt, change, skipped, or another; connected and resumed: there is a connection, or another one
+	// attempt, change, skipped, or another; connected and resumed: there is a connection, or another one
+	Kind    string
 	Data    json.RawMessage // as it was sent
 	Attempt *StreamAttempt
 	Change  *StreamChange
@@ -65,8 +67,9 @@ type streamSkipped struct {
 // idleTimeout is the least time without a byte after which a stream is broken: servers send a comment every 15 s.
 const idleTimeout = 45 * time.Second
 
-// Stream returns attempts and changes as they happen, until ctx ends or the loop breaks. A broken connection is replaced, which an event
-// with Resumed says. It is a view, not a queue: the server leaves out events of fast times, and those of a pause in the connection.
+// Stream returns attempts and changes as they happen, until ctx ends or the loop breaks. A broken connection is
+// replaced, which an event with Resumed says. It is a view, not a queue: the server leaves out events of fast times,
+// and those of a pause in the connection.
 func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamEvent, error] {
 	return func(yield func(*StreamEvent, error) bool) {
 		target := "/v1/stream"
@@ -93,8 +96,11 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 	}
 }
 
-// stream reads one connection until it ends. more is false if the loop has ended, and began true if the server has begun to send.
-func (c *Client) stream(ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool) (more, began bool, err error) {
+// stream reads one connection until it ends. more is false if the loop has ended, and began true if the server has
+// begun to send.
+func (c *Client) stream(
+	ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool,
+) (more, began bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	bound := c.opts.Timeout

@@ -16,7 +16,9 @@ import (
 )
 
 // watch collects the events of a stream until stop is called, which returns its error.
-func watch(t *testing.T, c *client.Client, o client.StreamOptions) (events <-chan *client.StreamEvent, stop func() error) {
+func watch(
+	t *testing.T, c *client.Client, o client.StreamOptions,
+) (events <-chan *client.StreamEvent, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	got, ended := make(chan *client.StreamEvent, 100), make(chan error, 1)
@@ -41,7 +43,9 @@ func TestStream_ShowsAttemptsAndChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(t)
 		events, stop := watch(t, srv.Client(), client.StreamOptions{Topic: "order.close"})
-		_, err := srv.Client().Register(t.Context(), client.Job{ID: "a", Topic: "order.close", URL: "https://shop.example/", Delay: time.Second}) // so that its attempt is not told before its creation
+		// so that its attempt is not told before its creation
+		_, err := srv.Client().Register(t.Context(),
+			client.Job{ID: "a", Topic: "order.close", URL: "https://shop.example/", Delay: time.Second})
 		require.NoError(t, err)
 		_, err = srv.Client().Register(t.Context(), client.Job{Topic: "other", URL: "https://shop.example/"})
 		require.NoError(t, err)
@@ -80,7 +84,8 @@ func TestStream_ConnectsAgainAndSaysSo(t *testing.T) {
 		require.NoError(t, (<-conns).Close())
 		resumed := <-events
 		require.True(t, resumed.Resumed)
-		_, err := srv.Client().Register(t.Context(), client.Job{URL: "https://shop.example/", Delay: time.Second}) // so that its attempt is not told before its creation
+		// so that its attempt is not told before its creation
+		_, err := srv.Client().Register(t.Context(), client.Job{URL: "https://shop.example/", Delay: time.Second})
 		require.NoError(t, err)
 		created := <-events
 		require.Equal(t, "change", created.Kind)
@@ -95,7 +100,8 @@ func TestStream_ReadsWhatAServerMaySend(t *testing.T) {
 		c := faked(t, client.Options{Timeout: time.Minute}, func(r *http.Request) (*http.Response, error) {
 			switch calls++; calls {
 			case 1:
-				return response(200, ": hello\nretry: 2000\n\nevent: skipped\ndata: {\"skipped\": 1250}\n\nevent: weather\ndata: {\ndata: }\n\nevent: attempt\ndata: {\"n\": 1"), nil
+				return response(200, ": hello\nretry: 2000\n\nevent: skipped\ndata: {\"skipped\": 1250}\n\nevent: "+
+					"weather\ndata: {\ndata: }\n\nevent: attempt\ndata: {\"n\": 1"), nil
 			case 2:
 				return response(503, problem(503, "overloaded"), "Retry-After", "5"), nil
 			case 3:
@@ -114,7 +120,8 @@ func TestStream_ReadsWhatAServerMaySend(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t, last, client.ErrUnauthorized)
-		require.Equal(t, []string{"connected ", `skipped {"skipped": 1250}`, "weather {\n}", "resumed ", "resumed "}, kinds)
+		require.Equal(t,
+			[]string{"connected ", `skipped {"skipped": 1250}`, "weather {\n}", "resumed ", "resumed "}, kinds)
 		require.Equal(t, 4, calls)
 	})
 }

@@ -34,8 +34,9 @@ type Policy struct {
 	GiveUpOn        []string        `json:"give_up_on,omitzero"` // statuses such as 410 and 4xx
 	KeepDelivered   *Retention      `json:"keep_delivered,omitzero"`
 	KeepDead        *Retention      `json:"keep_dead,omitzero"`
-	IDWindow        *time.Duration  `json:"id_window,omitzero"`  // 0: ids are not remembered
-	ManagedBy       string          `json:"managed_by,omitzero"` // the files that set it; PutTopic keeps it if it is empty
+	IDWindow        *time.Duration  `json:"id_window,omitzero"` // 0: ids are not remembered
+	// ManagedBy are the files that set it. PutTopic keeps it if it is empty.
+	ManagedBy string `json:"managed_by,omitzero"`
 	// Null are the names of members that get their default in PatchTopic.
 	Null []string `json:"-" wire:"nulls"`
 }
@@ -151,8 +152,8 @@ func (c *Client) PatchTopic(ctx context.Context, topic string, p Policy, conditi
 	return answer[Topic](ctx, c, change(http.MethodPatch, conditions), p, "/v1/topics/", topic)
 }
 
-// DeleteTopic deletes a topic without unfinished jobs. With purge these are cancelled and the dead letters are removed first; ErrConflict
-// says to call it again.
+// DeleteTopic deletes a topic without unfinished jobs. With purge these are cancelled and the dead letters are removed
+// first; ErrConflict says to call it again.
 func (c *Client) DeleteTopic(ctx context.Context, topic string, purge bool, conditions ...Condition) error {
 	return c.deletePurging(ctx, purge, conditions, "/v1/topics/", topic)
 }
@@ -175,7 +176,8 @@ type pauseRequest struct {
 
 // PauseTopic pauses a topic. The note says why, for those who find the pause.
 func (c *Client) PauseTopic(ctx context.Context, topic, note string, conditions ...Condition) (*Topic, error) {
-	return answer[Topic](ctx, c, change(http.MethodPost, conditions), pauseRequest{note}, "/v1/topics/", topic, "/pause")
+	return answer[Topic](ctx, c, change(http.MethodPost, conditions), pauseRequest{note},
+		"/v1/topics/", topic, "/pause")
 }
 
 // ResumeTopic resumes a topic.

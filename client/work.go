@@ -145,8 +145,8 @@ func (c *Client) StopWork(ctx context.Context, id string) (*Work, error) {
 // workInterval is how often WaitWork asks.
 const workInterval = time.Second
 
-// WaitWork returns bulk work when it has ended. Until then it calls progress, which may be nil, about once a second. If ctx ends before,
-// the work goes on, and WaitWork returns it as it was last seen, if it was, and the error.
+// WaitWork returns bulk work when it has ended. Until then it calls progress, which may be nil, about once a second. If
+// ctx ends before, the work goes on, and WaitWork returns it as it was last seen, if it was, and the error.
 func (c *Client) WaitWork(ctx context.Context, id string, progress func(*Work)) (*Work, error) {
 	var last *Work
 	for {

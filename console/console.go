@@ -31,8 +31,8 @@ type Options struct {
 	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take
 	// fewer.
 	KeyRounds int
-	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc. Live updates end then. Nil: they end with
-	// their requests only.
+	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc. Live updates end then. Nil:
+	// they end with their requests only.
 	OnShutdown func(func()) (stop func() bool)
 	// Pages are the pages besides signing in and out.
 	Pages []web.Pages
@@ -61,13 +61,14 @@ type console struct {
 	now        func() time.Time
 }
 
-// New returns the handler of the paths that begin with Prefix. The API's guard is in front of it, which refuses cross-origin requests.
-// It panics if a template cannot be parsed.
+// New returns the handler of the paths that begin with Prefix. The API's guard is in front of it, which refuses
+// cross-origin requests. It panics if a template cannot be parsed.
 func New(o Options) http.Handler {
 	c := &console{
 		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens, o.KeyRounds),
 		log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
-		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10), large: make(chan struct{}, largeForms), now: time.Now,
+		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10),
+		large: make(chan struct{}, largeForms), now: time.Now,
 	}
 	c.failed.Logger = c.log
 	if o.WatchRootTokens != nil {
@@ -126,7 +127,8 @@ func (c *console) handler() http.Handler {
 	})
 }
 
-// open serves readers who need not be known: see limits.Open. All others are known before anything waits for their browser.
+// open serves readers who need not be known: see limits.Open. All others are known before anything waits for their
+// browser.
 func open(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		limits.Open(w, r)
@@ -136,7 +138,8 @@ func open(serve http.HandlerFunc) http.HandlerFunc {
 
 // setHeaders sets the headers of all answers.
 func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; "+
 		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -146,7 +149,8 @@ func setHeaders(h http.Header) {
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 }
 
-// redirect sends the browser to a relative link: proxies may have removed a prefix of the path, so the server does not know the whole.
+// redirect sends the browser to a relative link: proxies may have removed a prefix of the path, so the server does not
+// know the whole.
 func redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	w.WriteHeader(http.StatusSeeOther)

@@ -34,14 +34,16 @@ func samplePages() web.Pages {
 	return web.Pages{
 		Name: "sample",
 		Files: fstest.MapFS{
-			"templates/sample.html": {Data: []byte(`{{define "content"}}<h1>Sample</h1><p>{{.Who.Actor}} in {{.Namespace}}</p>{{live "total" .}}{{end}}` +
+			"templates/sample.html": {Data: []byte(`{{define "content"}}<h1>Sample</h1><p>{{.Who.Actor}} in ` +
+				`{{.Namespace}}</p>{{live "total" .}}{{end}}` +
 				`{{define "live-total"}}<b>{{.Data}}</b>{{end}}`)},
 		},
 		Routes: []web.Route{
 			web.Get("", access.ReadStats, showSample),
 			web.Get("deep/{name}", access.ReadStats, showSample),
 			web.Post("deep/{name}", access.PauseTopic, func(v *web.Visit) (web.Answer, error) {
-				return &web.Redirect{To: v.Path("deep", v.PathValue("name")), Notice: web.Done("Paused <b>" + v.Form("note") + "</b>.")}, nil
+				return &web.Redirect{To: v.Path("deep", v.PathValue("name")), Notice: web.Done("Paused <b>" +
+					v.Form("note") + "</b>.")}, nil
 			}),
 			web.Get("missing", access.ReadJob, func(v *web.Visit) (web.Answer, error) {
 				_, err := v.API.Get(v.Request.Context(), "nothing")
@@ -113,7 +115,8 @@ func TestConsole_ReadsNoMoreOfAFormToSignInThanItsFields(t *testing.T) {
 		} {
 			require.Equal(t, status, site.Serve(signIn(t, strings.NewReader(form))).Code, "%.50s", form)
 		}
-		require.Equal(t, "./", site.Post("sign-in", "token", consoletest.RootToken, "next", strings.Repeat("x", 1025)).Header().Get("Location"))
+		require.Equal(t, "./", site.Post("sign-in", "token", consoletest.RootToken, "next",
+			strings.Repeat("x", 1025)).Header().Get("Location"))
 	})
 }
 
@@ -205,8 +208,10 @@ func TestConsole_EndsASessionAlsoForACopyOfItsCookie(t *testing.T) {
 		for _, proto := range []string{"http", "https"} {
 			site := newSite(t, true)
 			form := url.Values{"token": {consoletest.RootToken}}
-			first, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto", proto).Header().Get("Set-Cookie"), ";")
-			second, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto", proto).Header().Get("Set-Cookie"), ";")
+			first, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto",
+				proto).Header().Get("Set-Cookie"), ";")
+			second, _, _ := strings.Cut(site.Do(http.MethodPost, "sign-in", form, "X-Forwarded-Proto",
+				proto).Header().Get("Set-Cookie"), ";")
 			site.SignOut() // the site has no cookies of its own any more
 			get := func(method, path, cookie string) int {
 				return site.Do(method, path, nil, "X-Forwarded-Proto", proto, "Cookie", cookie).Code
@@ -227,7 +232,9 @@ func TestConsole_KeepsSessionsInCookiesThatOnlyItSees(t *testing.T) {
 		for _, header := range [][]string{{"X-Forwarded-Proto", "https"}, {"X-Forwarded-Proto", "HTTPS, http"}} {
 			cookie := site.Do(http.MethodPost, "sign-in", form, header...).Header().Get("Set-Cookie")
 			require.NotContains(t, cookie, consoletest.RootToken)
-			for _, part := range []string{"__Host-", "Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"} {
+			for _, part := range []string{
+				"__Host-", "Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200",
+			} {
 				require.Contains(t, cookie, part)
 			}
 		}
@@ -243,7 +250,8 @@ func TestConsole_AcceptsOverHTTPSOnlyCookiesThatOtherHostsCannotSet(t *testing.T
 		site.SignIn(consoletest.RootToken)
 		https := []string{"X-Forwarded-Proto", "https"}
 		site.Do(http.MethodGet, "", nil, https...).Is(http.StatusSeeOther)
-		site.Do(http.MethodPost, "sign-in", url.Values{"token": {consoletest.RootToken}}, https...).Is(http.StatusSeeOther)
+		site.Do(http.MethodPost, "sign-in", url.Values{"token": {consoletest.RootToken}},
+			https...).Is(http.StatusSeeOther)
 		site.Do(http.MethodGet, "", nil, https...).OK()
 
 		site.Do(http.MethodPost, "sign-out", nil, https...).Is(http.StatusSeeOther)
@@ -266,26 +274,31 @@ func TestConsole_HasRoomForTheLargestBodyOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := samplePages()
 		release := make(chan struct{})
-		pages.Routes = append(pages.Routes, web.PostJob("large", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
-			if v.Form("wait") != "" {
-				<-release
-			}
-			return &web.Redirect{To: v.Path()}, nil
-		}))
+		pages.Routes = append(
+			pages.Routes, web.PostJob("large", access.ReadStats, func(v *web.Visit) (web.Answer, error) {
+				if v.Form("wait") != "" {
+					<-release
+				}
+				return &web.Redirect{To: v.Path()}, nil
+			}),
+		)
 		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
 		largest := strings.Repeat(`"`, 256<<10) // each takes 3 bytes of the form
 		site.Post("large", "body", largest).Is(http.StatusSeeOther)
 		site.Post("large", "body", largest+largest).Is(http.StatusRequestEntityTooLarge)
 
 		send := func(form url.Values) int {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/console/large", strings.NewReader(form.Encode()))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/console/large",
+				strings.NewReader(form.Encode()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.ContentLength = -1 // sent in chunks
 			return site.Serve(r).Code
 		}
 		var sending sync.WaitGroup
 		for range 4 {
-			sending.Go(func() { assert.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}, "wait": {"yes"}})) })
+			sending.Go(
+				func() { assert.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}, "wait": {"yes"}})) },
+			)
 		}
 		synctest.Wait()
 		require.Equal(t, http.StatusServiceUnavailable, send(url.Values{"body": {largest}}), "four are in memory")
@@ -300,10 +313,12 @@ func TestConsole_RefusesParametersInTheURLOfAForm(t *testing.T) {
 		site := newSite(t, false)
 		site.Post("deep/a", "note", "x").Is(http.StatusSeeOther)
 		page := site.Post("deep/a?topik=shop&note=y", "note", "x").Is(http.StatusUnprocessableEntity)
-		require.Contains(t, consoletest.Text(page), "Nothing was changed: the URL that a form is sent to has no parameters.")
+		require.Contains(t, consoletest.Text(page),
+			"Nothing was changed: the URL that a form is sent to has no parameters.")
 		require.Contains(t, page, "<code>?topik</code>")
 		require.Contains(t, page, "<code>?note</code>")
-		page = site.Post("deep/a?"+strings.Repeat("x", 1000)+"=1&%3Cscript%3E=1", "note", "x").Is(http.StatusUnprocessableEntity)
+		page = site.Post("deep/a?"+strings.Repeat("x", 1000)+
+			"=1&%3Cscript%3E=1", "note", "x").Is(http.StatusUnprocessableEntity)
 		require.NotContains(t, page, strings.Repeat("x", 65))
 		require.NotContains(t, page, "<script>")
 		site.Post("deep/a?topic;lane", "note", "x").Is(http.StatusUnprocessableEntity)
@@ -314,7 +329,8 @@ func TestConsole_RefusesParametersInTheURLOfAForm(t *testing.T) {
 func TestConsole_RefusesTextThatIsNotUTF8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		page := site.Post("deep/a", "note", "caf\xe9", "caf\xe9", "x", "more", "café").Is(http.StatusUnprocessableEntity)
+		page := site.Post("deep/a", "note", "caf\xe9", "caf\xe9", "x", "more",
+			"café").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), "Some text of the request is not UTF-8, so nothing was changed.")
 		require.Contains(t, page, "<code>note</code>")
 		require.Contains(t, page, "<code>caf\ufffd</code>")
@@ -357,21 +373,27 @@ func TestConsole_SessionsEndWithTheirTokenAndAfter12Hours(t *testing.T) {
 func TestConsole_LeadsOnlyToItsOwnPagesAfterSigningIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
-		for _, next := range []string{"https://evil.example/", "//evil.example/", "/elsewhere", "../../x", `\\evil.example`, "javascript:alert(1)", "a/../../../x"} {
+		for _, next := range []string{
+			"https://evil.example/", "//evil.example/", "/elsewhere", "../../x",
+			`\\evil.example`, "javascript:alert(1)", "a/../../../x",
+		} {
 			to := site.Post("sign-in", "token", consoletest.RootToken, "next", next).Header().Get("Location")
 			require.Equal(t, "./", to, next)
 		}
-		require.Equal(t, "./@shop/jobs?state=dead", site.Post("sign-in", "token", consoletest.RootToken, "next", "@shop/jobs?state=dead").Header().Get("Location"))
+		require.Equal(t, "./@shop/jobs?state=dead", site.Post("sign-in", "token", consoletest.RootToken, "next",
+			"@shop/jobs?state=dead").Header().Get("Location"))
 	})
 }
 
 func TestConsole_OpensLinksOfOtherSitesWithTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
-		page := site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate").OK()
+		page := site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "cross-site",
+			"Sec-Fetch-Mode", "navigate").OK()
 		require.Contains(t, page, `content="0"`)
 		page = site.Do(http.MethodGet, "deep/a", nil, "Sec-Fetch-Site", "").OK()
-		require.Contains(t, page, `content="0; url=../sign-in?next=deep%2Fa"`, "over plain HTTP browsers do not say where a link was")
+		require.Contains(t, page, `content="0; url=../sign-in?next=deep%2Fa"`,
+			"over plain HTTP browsers do not say where a link was")
 		page = site.Do(http.MethodGet, "", nil, "Sec-Fetch-Site", "").OK()
 		require.Contains(t, page, `content="0; url=./sign-in?next="`)
 		site.SignIn(consoletest.RootToken)
@@ -391,7 +413,8 @@ func TestConsole_RefusesWhatTheRoleDoesNotAllow(t *testing.T) {
 		require.Contains(t, site.Post("deep/a", "note", "x").Is(http.StatusForbidden), "operate or admin")
 		require.Contains(t, site.Get("root-only").Is(http.StatusForbidden), "requires a root token")
 		site.SignIn(site.Token("otto", "publish"))
-		require.Contains(t, site.Get("").Is(http.StatusForbidden), `href="./jobs"`, "it leads to a page that the token may see")
+		require.Contains(t, site.Get("").Is(http.StatusForbidden), `href="./jobs"`,
+			"it leads to a page that the token may see")
 		require.Equal(t, "./jobs", site.Post("sign-in", "token", site.Token("pia", "publish")).Header().Get("Location"))
 	})
 }
@@ -428,9 +451,13 @@ func TestConsole_SaysHowAFailedRequestIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := samplePages()
 		busy := func(*web.Visit) (web.Answer, error) {
-			return nil, &client.Problem{Status: http.StatusServiceUnavailable, Code: "timeout", Detail: "The store did not answer."}
+			return nil, &client.Problem{
+				Status: http.StatusServiceUnavailable, Code: "timeout",
+				Detail: "The store did not answer.",
+			}
 		}
-		pages.Routes = append(pages.Routes, web.Get("busy", access.ReadStats, busy), web.Post("busy/form", access.ReadStats, busy))
+		pages.Routes = append(pages.Routes, web.Get("busy", access.ReadStats, busy),
+			web.Post("busy/form", access.ReadStats, busy))
 		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}})
 		require.Contains(t, site.Get("busy").Is(http.StatusServiceUnavailable), `href="./busy">Try again`)
 		page := site.Post("busy/form", "note", "x").Is(http.StatusServiceUnavailable)
@@ -443,7 +470,9 @@ func TestConsole_WritesRelativeLinksAtEveryDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		site.SignIn(consoletest.RootToken)
-		for path, want := range map[string]string{"": `href="./topics"`, "deep/a": `href="../topics"`, "deep/a%2Fb": `href="../topics"`} {
+		for path, want := range map[string]string{
+			"": `href="./topics"`, "deep/a": `href="../topics"`, "deep/a%2Fb": `href="../topics"`,
+		} {
 			require.Contains(t, site.Get(path).OK(), want, path)
 		}
 		page := site.Get("@shop/deep/a")
@@ -505,7 +534,8 @@ func TestLive_SendsWhatChanged(t *testing.T) {
 		require.Contains(t, next(), `<div id="live-total"><b>0</b></div>`)
 		site.Register(client.Job{ID: "a", URL: "https://fine.example/"})
 		began := time.Now()
-		require.Equal(t, "data: <hx-partial hx-target=\"#live-total\" hx-swap=\"outerMorph\"><div id=\"live-total\"><b>1</b></div></hx-partial>\n", next())
+		require.Equal(t, "data: <hx-partial hx-target=\"#live-total\" hx-swap=\"outerMorph\"><div "+
+			"id=\"live-total\"><b>1</b></div></hx-partial>\n", next())
 		require.LessOrEqual(t, time.Since(began), 3*time.Second)
 	})
 }
@@ -564,7 +594,8 @@ func TestLive_SurvivesAPageThatPanics(t *testing.T) {
 			}
 			return showSample(v)
 		})
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{pages}, Logger: slog.New(slog.DiscardHandler)})
+		site := consoletest.New(t,
+			consoletest.Options{Pages: []web.Pages{pages}, Logger: slog.New(slog.DiscardHandler)})
 		next := stream(t, site, "?live=1")
 		require.Contains(t, next(), "Live updates fail now")
 		failing.Store(false)

@@ -33,11 +33,17 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err
 		c.askToSignIn(w, r)
 		return
 	}
-	f := failure{Status: http.StatusInternalServerError, Title: "This page failed", Detail: "The log of the server says why."}
+	f := failure{
+		Status: http.StatusInternalServerError, Title: "This page failed",
+		Detail: "The log of the server says why.",
+	}
 	p, ok := errors.AsType[*client.Problem](err)
 	switch {
 	case ok:
-		f = failure{Status: p.Status, Title: titleOf(p), Detail: p.Detail, Errors: p.Errors, Again: p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests}
+		f = failure{
+			Status: p.Status, Title: titleOf(p), Detail: p.Detail, Errors: p.Errors,
+			Again: p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests,
+		}
 		if p.RetryAfterMS != nil {
 			w.Header().Set("Retry-After", strconv.FormatInt((*p.RetryAfterMS+999)/1000, 10))
 		}
@@ -46,7 +52,8 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrUnavailable):
 		f = failure{
 			Status: http.StatusServiceUnavailable, Title: "The store does not answer in time", Again: true,
-			Detail: "Deliveries may be delayed, too. What the server's log and its readiness say is the next thing to look at.",
+			Detail: "Deliveries may be delayed, too. What the server's log and its readiness say is the next thing " +
+				"to look at.",
 		}
 		w.Header().Set("Retry-After", "5")
 	default:
@@ -59,9 +66,13 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, v *web.Visit, err
 func (c *console) showFailure(w http.ResponseWriter, r *http.Request, v *web.Visit, f failure) {
 	if v == nil {
 		place := placeOf(r)
-		v = &web.Visit{Request: r, Who: &client.Principal{}, Base: place.base, Root: place.root, Here: place.here(r), Now: c.now()}
+		v = &web.Visit{
+			Request: r, Who: &client.Principal{}, Base: place.base, Root: place.root,
+			Here: place.here(r), Now: c.now(),
+		}
 	}
-	c.render(w, r, "error", "layout", c.view(r, v, &web.Page{View: "error", Title: f.Title, Status: f.Status, Data: f}), f.Status)
+	c.render(w, r, "error", "layout",
+		c.view(r, v, &web.Page{View: "error", Title: f.Title, Status: f.Status, Data: f}), f.Status)
 }
 
 // titleOf returns the title of an error of the API.

@@ -20,15 +20,16 @@ import (
 const (
 	// liveEvery is the time between two renderings of live blocks.
 	liveEvery = 2 * time.Second
-	// maxWatchers bounds the streams, and maxAudienceWatchers those of a token, so that it leaves some to others. Each may be of another
-	// page, which costs what the page costs, every liveEvery.
+	// maxWatchers bounds the streams, and maxAudienceWatchers those of a token, so that it leaves some to others. Each
+	// may be of another page, which costs what the page costs, every liveEvery.
 	maxWatchers         = 128
 	maxAudienceWatchers = 32
 	// maxRendering bounds the pages that are rendered again at the same time.
 	maxRendering = 4
 	// maxLiveTime bounds a stream, so that the session is checked again.
 	maxLiveTime = 10 * time.Minute
-	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s without.
+	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s
+	// without.
 	heartbeat = 15 * time.Second
 	// liveWriteTime bounds a write to a reader.
 	liveWriteTime = 20 * time.Second
@@ -37,7 +38,8 @@ const (
 // errNotLive is the error of a page without live blocks.
 var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "The page has no live blocks."}
 
-// liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same token.
+// liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same
+// token.
 type liveHub struct {
 	rendering chan struct{} // has an element for each page that is being rendered
 	ending    chan struct{} // closed at the shutdown
@@ -54,8 +56,8 @@ type liveKey struct{ audience, base, page string }
 
 func newLiveHub(log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
 	h := &liveHub{
-		rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}), pages: make(map[liveKey]*livePage), own: make(map[string]int),
-		failed: limitedlog.Log{Logger: log},
+		rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}), pages: make(map[liveKey]*livePage),
+		own: make(map[string]int), failed: limitedlog.Log{Logger: log},
 	}
 	onShutdown(func() { close(h.ending) })
 	return h
@@ -79,7 +81,8 @@ type liveBlock struct {
 	version int    // counts its changes, from 1
 }
 
-// join returns the page of a key, which render renders while it has watchers; nil: there are too many watchers. End it with leave.
+// join returns the page of a key, which render renders while it has watchers; nil: there are too many watchers. End it
+// with leave.
 func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, error)) *livePage {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +132,9 @@ func (h *liveHub) end(token string) {
 }
 
 // run renders the blocks until ctx ends, or the page cannot be shown any more.
-func (h *liveHub) run(ctx context.Context, key liveKey, p *livePage, render func(context.Context) ([]web.Block, error)) {
+func (h *liveHub) run(
+	ctx context.Context, key liveKey, p *livePage, render func(context.Context) ([]web.Block, error),
+) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	for {
@@ -154,7 +159,8 @@ func (h *liveHub) run(ctx context.Context, key liveKey, p *livePage, render func
 		}
 		var fault []byte
 		if err != nil {
-			fault = []byte(`<p class="notice warn" role="status">Live updates fail now. The page shows what was true before.</p>`)
+			fault = []byte(`<p class="notice warn" role="status">Live updates fail now. The page shows what was true ` +
+				`before.</p>`)
 			if _, ok := errors.AsType[*client.Problem](err); !ok {
 				h.failed.Warn("live blocks of a console page failed, repeating", "page", key.page, "err", err)
 			}
@@ -168,7 +174,8 @@ func (h *liveHub) run(ctx context.Context, key liveKey, p *livePage, render func
 	}
 }
 
-// isFinal reports whether rendering again would fail again: the API refuses the request for what it is, or for whose it is.
+// isFinal reports whether rendering again would fail again: the API refuses the request for what it is, or for whose it
+// is.
 func isFinal(err error) bool {
 	p, ok := errors.AsType[*client.Problem](err)
 	return ok && p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests
@@ -227,7 +234,8 @@ func newMessage(b web.Block) []byte {
 	return m.Bytes()
 }
 
-// since returns the blocks that have changed since the versions in seen, and updates these. err says that the page has ended.
+// since returns the blocks that have changed since the versions in seen, and updates these. err says that the page has
+// ended.
 func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,8 @@ var errNoPath = errors.New("There is no such page.") //nolint:revive,staticcheck
 // parsePlace divides an escaped path below the console's, with its slash: /@shop/jobs/1.
 func parsePlace(rest string) (place, error) {
 	p := place{escaped: rest, base: relative(rest), root: relative(rest)}
-	if path.Clean(rest) != strings.TrimSuffix(rest, "/") && rest != "/" { // http.ServeMux would lead elsewhere, by an absolute link
+	// http.ServeMux would lead elsewhere, by an absolute link
+	if path.Clean(rest) != strings.TrimSuffix(rest, "/") && rest != "/" {
 		return p, errNoPath
 	}
 	if strings.HasPrefix(rest, "/@") {

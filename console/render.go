@@ -27,19 +27,23 @@ var sections = []struct {
 
 // view returns the data of a page's templates.
 func (c *console) view(r *http.Request, v *web.Visit, page *web.Page) *web.View {
-	view := &web.View{Visit: v, Page: page, Data: page.Data, Version: c.version, SignedIn: c.needsToken && v.Who.Role != "", Home: v.Path(homeOf(v))}
+	view := &web.View{Visit: v, Page: page, Data: page.Data, Version: c.version, SignedIn: c.needsToken &&
+		v.Who.Role != "", Home: v.Path(homeOf(v))}
 	for _, s := range sections {
 		if v.Can(s.action) {
 			view.Nav = append(view.Nav, web.NavItem{
-				Link: web.Link{To: v.Path(s.path), Text: s.text}, Section: s.section, Key: s.key, Current: page.Section == s.section,
+				Link: web.Link{To: v.Path(s.path), Text: s.text}, Section: s.section, Key: s.key,
+				Current: page.Section == s.section,
 			})
 		}
 	}
 	view.Assets = web.Assets{
-		Style: asset(v, "style.css"), Icon: asset(v, "icon.svg"), Theme: asset(v, "theme.js"), Config: assets.HTMXConfig,
+		Style: asset(v, "style.css"), Icon: asset(v, "icon.svg"), Theme: asset(v, "theme.js"),
+		Config:  assets.HTMXConfig,
 		Scripts: []string{asset(v, "htmx.min.js"), asset(v, "hx-sse.min.js"), asset(v, "console.js")}, // in this order
 	}
-	if t := c.views[page.View]; t != nil && r.Method == http.MethodGet && cmp.Or(page.Status, http.StatusOK) == http.StatusOK {
+	if t := c.views[page.View]; t != nil && r.Method == http.MethodGet &&
+		cmp.Or(page.Status, http.StatusOK) == http.StatusOK {
 		view.HasLive = t.HasLive()
 	}
 	return view

@@ -74,14 +74,15 @@ const (
 	maxNamedRunes = 64
 )
 
-// checkNoQuery refuses a form with parameters in its URL. No page writes them there, and pages read what they change from the body: a
-// filter in the URL would be ignored, and more be changed than was meant.
+// checkNoQuery refuses a form with parameters in its URL. No page writes them there, and pages read what they change
+// from the body: a filter in the URL would be ignored, and more be changed than was meant.
 func checkNoQuery(r *http.Request) error {
 	if r.URL.RawQuery == "" {
 		return nil
 	}
 	return problemOf(slices.Sorted(maps.Keys(r.URL.Query())), "?", // without what cannot be read
-		"Nothing was changed: the URL that a form is sent to has no parameters. Open the page of the form, and send it from there.",
+		"Nothing was changed: the URL that a form is sent to has no parameters. Open the page of the form, and send "+
+			"it from there.",
 		"is not a parameter here: it is a field of the form, or nothing")
 }
 
@@ -90,7 +91,8 @@ func checkNoQuery(r *http.Request) error {
 func checkText(values url.Values, prefix string) error {
 	var names []string
 	for name, all := range values {
-		if !utf8.ValidString(name) || slices.ContainsFunc(all, func(text string) bool { return !utf8.ValidString(text) }) {
+		if !utf8.ValidString(name) ||
+			slices.ContainsFunc(all, func(text string) bool { return !utf8.ValidString(text) }) {
 			names = append(names, strings.ToValidUTF8(name, "\ufffd"))
 		}
 	}
@@ -98,7 +100,8 @@ func checkText(values url.Values, prefix string) error {
 		return nil
 	}
 	slices.Sort(names)
-	return problemOf(names, prefix, "Some text of the request is not UTF-8, so nothing was changed. Send it in UTF-8, as browsers do.", "is not UTF-8")
+	return problemOf(names, prefix, "Some text of the request is not UTF-8, so nothing was changed. Send it in "+
+		"UTF-8, as browsers do.", "is not UTF-8")
 }
 
 // problemOf returns a problem that names the first fields of a request, each with the same detail.
@@ -122,7 +125,10 @@ func (c *console) readForm(w http.ResponseWriter, r *http.Request, large bool) (
 		case c.large <- struct{}{}:
 			done, limit = func() { <-c.large }, maxForm+escaped*c.maxBody
 		default:
-			return done, &client.Problem{Status: http.StatusServiceUnavailable, Code: "overloaded", Detail: "Several large forms are being read. Send it again."}
+			return done, &client.Problem{
+				Status: http.StatusServiceUnavailable, Code: "overloaded",
+				Detail: "Several large forms are being read. Send it again.",
+			}
 		}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -147,7 +153,8 @@ func check(v *web.Visit, action access.Action) error {
 		for _, role := range access.RolesFor(action) {
 			roles = append(roles, string(role))
 		}
-		detail = string(action) + " requires a token with the role " + strings.Join(roles, " or ") + ": yours has the role " + v.Who.Role + "."
+		detail = string(action) + " requires a token with the role " + strings.Join(roles, " or ") +
+			": yours has the role " + v.Who.Role + "."
 	}
 	return &client.Problem{Status: http.StatusForbidden, Code: "forbidden", Detail: detail}
 }
@@ -164,7 +171,9 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, v *web.Visit, a
 		c.setNotice(w, r, to, a.Notice)
 		redirect(w, a.To)
 	case *web.Part:
-		c.render(w, r, a.View, a.Template, c.view(r, v, &web.Page{View: a.View, Data: a.Data, Status: a.Status}), a.Status)
+		c.render(
+			w, r, a.View, a.Template, c.view(r, v, &web.Page{View: a.View, Data: a.Data, Status: a.Status}), a.Status,
+		)
 	case *web.Page:
 		view := c.view(r, v, a)
 		if r.Method != http.MethodHead { // programs that look at links do not show it

@@ -25,7 +25,8 @@ const (
 	maxToken = 2048
 	// maxNext bounds the paths that a reader is led on to after signing in, in bytes.
 	maxNext = 1024
-	// maxSignIn bounds the form to sign in, in bytes: each byte of its texts can take three, and the rest are the names.
+	// maxSignIn bounds the form to sign in, in bytes: each byte of its texts can take three, and the rest are the
+	// names.
 	maxSignIn = 3*(maxToken+maxNext) + 256
 	// maxSignInFields bounds its fields. It has two.
 	maxSignInFields = 8
@@ -47,11 +48,12 @@ func isLoopback(r *http.Request) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// isSecure reports whether the browser's connection is encrypted. Browsers send Sec-Fetch-Site over such connections, and over those
-// to their own machine.
+// isSecure reports whether the browser's connection is encrypted. Browsers send Sec-Fetch-Site over such connections,
+// and over those to their own machine.
 func isSecure(r *http.Request) bool {
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
-	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https") || r.Header.Get("Sec-Fetch-Site") != "" && !isLoopback(r)
+	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(proto), "https") ||
+		r.Header.Get("Sec-Fetch-Site") != "" && !isLoopback(r)
 }
 
 // askToSignIn sends a reader without a session to the form, or refuses what is not a page.
@@ -74,7 +76,8 @@ func (c *console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 		}
 		c.showFailure(w, r, nil, f)
 	case site == "cross-site" || site == "":
-		// A link of another site: the browser keeps the session's cookie to itself. It sends it when this page leads on.
+		// A link of another site: the browser keeps the session's cookie to itself. It sends it when this page leads
+		// on.
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if site == "cross-site" {
 			to = ""
@@ -91,7 +94,8 @@ func (c *console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 
 // leadOn is a page that leads to another, or loads itself again.
 var leadOn = template.Must(template.New("lead on").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="{{.Refresh}}"><title>Ringback</title></head>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" ` +
+	`content="{{.Refresh}}"><title>Ringback</title></head>
 <body>{{with .To}}<a href="{{.}}">Sign in</a>{{end}}</body></html>
 `))
 
@@ -131,7 +135,8 @@ func safeNext(next string) string {
 		return ""
 	}
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || strings.HasPrefix(next, "/") || strings.ContainsAny(next, "\\\r\n\t") {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || strings.HasPrefix(next, "/") ||
+		strings.ContainsAny(next, "\\\r\n\t") {
 		return ""
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
@@ -145,8 +150,8 @@ func safeNext(next string) string {
 // errSignInForm is the error of a form that is not one to sign in.
 var errSignInForm = errors.New("the form to sign in cannot be read")
 
-// readSignIn reads the form to sign in. Many clients without a token may send one at once, and then wait for the check of theirs:
-// unlike http.Request.ParseForm, it keeps nothing of the form but copies of the two fields.
+// readSignIn reads the form to sign in. Many clients without a token may send one at once, and then wait for the check
+// of theirs: unlike http.Request.ParseForm, it keeps nothing of the form but copies of the two fields.
 func readSignIn(body io.Reader) (token, next string, err error) {
 	form, err := io.ReadAll(io.LimitReader(body, maxSignIn+1))
 	if err != nil || len(form) > maxSignIn || bytes.Count(form, []byte("&")) >= maxSignInFields {
@@ -184,7 +189,8 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	api, err := c.client(r, token, "")
 	if err != nil {
-		c.showSignIn(w, r, next, "A token has no spaces and no characters beyond ASCII: copy it again.", http.StatusUnprocessableEntity)
+		c.showSignIn(w, r, next, "A token has no spaces and no characters beyond ASCII: copy it again.",
+			http.StatusUnprocessableEntity)
 		return
 	}
 	checking, cancel := context.WithTimeout(r.Context(), signInTime)

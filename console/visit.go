@@ -31,7 +31,8 @@ func (c *console) visit(w http.ResponseWriter, r *http.Request) (*web.Visit, err
 		return nil, errSignIn // the token in the cookie is no token
 	}
 	who, err := api.Whoami(r.Context())
-	if problem, ok := errors.AsType[*client.Problem](err); ok && (problem.Status == http.StatusUnauthorized || problem.Code == "too_many_failures") {
+	if problem, ok := errors.AsType[*client.Problem](err); ok && (problem.Status == http.StatusUnauthorized ||
+		problem.Code == "too_many_failures") {
 		c.drop(w, r, sessionCookie)
 		return nil, errSignIn
 	}

@@ -19,8 +19,8 @@ const (
 	backlogReload = 30 * time.Second
 	// backlogOverChecks is the number of consecutive checks below the limits that end a backlog.
 	backlogOverChecks = 2
-	// backlogMaxResets is the number of topics without on_backlog whose alarm one check clears in the store: each once per
-	// leadership.
+	// backlogMaxResets is the number of topics without on_backlog whose alarm one check clears in the store: each once
+	// per leadership.
 	backlogMaxResets = 64
 )
 
@@ -41,8 +41,8 @@ type backlogMonitor struct {
 	failed store.Backoff
 }
 
-// monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so that
-// exactly one callback is sent whichever process checks.
+// monitorBacklogs raises and clears the alarms of topics until ctx ends. The store keeps whether an alarm is raised, so
+// that exactly one callback is sent whichever process checks.
 func (d *Dispatcher) monitorBacklogs(ctx context.Context) {
 	m := &backlogMonitor{Dispatcher: d, topics: make(map[documents.Name]*alarmState)}
 	tick := time.NewTicker(backlogInterval)
@@ -105,7 +105,8 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 		}
 	}
 	for _, t := range unsure { // a later on_backlog starts without an alarm
-		if err := m.setAlarm(ctx, t, m.topics[documents.Name{Namespace: t.Namespace, Name: t.Name}], false); err != nil {
+		if err := m.setAlarm(ctx, t, m.topics[documents.Name{Namespace: t.Namespace, Name: t.Name}], false); err !=
+			nil {
 			return err
 		}
 	}
@@ -140,15 +141,16 @@ func (m *backlogMonitor) evaluate(ctx context.Context, namespace string, topics 
 	}
 	var failed error
 	for _, t := range topics {
-		if err := m.evaluateTopic(ctx, t, m.topics[documents.Name{Namespace: namespace, Name: t.Name}], rows[t.Name]); err != nil {
+		if err := m.evaluateTopic(ctx, t, m.topics[documents.Name{Namespace: namespace, Name: t.Name}],
+			rows[t.Name]); err != nil {
 			failed = err
 		}
 	}
 	return failed
 }
 
-// evaluateTopic raises or clears the alarm of a topic. It clears an alarm after backlogOverChecks checks in a row without a
-// backlog, so that a backlog near its limit does not cause a callback at every check.
+// evaluateTopic raises or clears the alarm of a topic. It clears an alarm after backlogOverChecks checks in a row
+// without a backlog, so that a backlog near its limit does not cause a callback at every check.
 func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *alarmState, s store.TopicStats) error {
 	var age time.Duration
 	if !s.OldestDue.IsZero() {
@@ -174,7 +176,9 @@ func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 }
 
 // setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step.
-func (m *backlogMonitor) setAlarm(ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob) error {
+func (m *backlogMonitor) setAlarm(
+	ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob,
+) error {
 	_, err := m.store.Shards()[m.store.ShardOfTopic(t.Namespace, t.Name)].Alarm(ctx, store.NewToken(), store.Alarm{
 		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,
 	})

@@ -96,7 +96,10 @@ func TestBacklog_OldJobsSendACallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		alarm := &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: 2 * time.Minute}
+		alarm := &policy.Backlog{
+			Callback:  policy.Callback{URL: "https://callback.example/"},
+			OlderThan: 2 * time.Minute,
+		}
 		putBacklog(t, r, alarm, true)
 		r.registerOrders(t, 1, time.Hour)
 		time.Sleep(time.Hour + time.Minute)
@@ -163,7 +166,8 @@ func TestBacklog_RemovedAlarmSendsNothingAndResets(t *testing.T) {
 		other.URL = "https://other.example/"
 		putBacklog(t, r, other, true)
 		time.Sleep(time.Minute)
-		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec), "the backlog lasts, and the new receiver had no callback")
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec),
+			"the backlog lasts, and the new receiver had no callback")
 		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
 
 		putBacklog(t, r, nil, false)
@@ -181,7 +185,8 @@ type statsCounter struct {
 }
 
 func (a *statsCounter) Shards() []store.Shard {
-	return storetest.WrapShards(a.Store, func(_ int, next store.Shard) store.Shard { return statsCounterShard{next, a} })
+	return storetest.WrapShards(a.Store,
+		func(_ int, next store.Shard) store.Shard { return statsCounterShard{next, a} })
 }
 
 type statsCounterShard struct {
@@ -226,7 +231,8 @@ func TestBacklog_ChecksTopicsTogether(t *testing.T) {
 		s := &statsCounter{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		for i := range 50 {
-			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-", i), 0, func(p *policy.Topic) error {
+			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-",
+				i), 0, func(p *policy.Topic) error {
 				p.OnBacklog = moreThan(2)
 				return nil
 			})
@@ -269,14 +275,18 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, 0, func(p *policy.Topic) error {
-			p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://callback.example/"}, OlderThan: time.Second, MoreThan: 1}
+			p.OnBacklog = &policy.Backlog{
+				Callback:  policy.Callback{URL: "https://callback.example/"},
+				OlderThan: time.Second, MoreThan: 1,
+			}
 			return nil
 		})
 		require.NoError(t, err)
 		putBacklog(t, r, moreThan(2), true)
 		r.registerOrders(t, 3, 0)
 		r.register(t, job.New{Spec: job.Spec{
-			Queue: job.Queue{Topic: "others"}, Terms: policy.Terms{Retries: new(0), OnDead: &policy.Callback{URL: "https://dead.example/"}},
+			Queue: job.Queue{Topic: "others"},
+			Terms: policy.Terms{Retries: new(0), OnDead: &policy.Callback{URL: "https://dead.example/"}},
 		}})
 		time.Sleep(time.Minute)
 		stats, err := r.Stats(t.Context(), job.DefaultNamespace, job.CallbackTopic)
@@ -327,7 +337,8 @@ func TestBacklog_NewReceiverGetsALastingBacklog(t *testing.T) {
 type unreadableStats struct{ store.Store }
 
 func (b unreadableStats) Shards() []store.Shard {
-	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return unreadableStatsShard{next, b} })
+	return storetest.WrapShards(b.Store,
+		func(_ int, next store.Shard) store.Shard { return unreadableStatsShard{next, b} })
 }
 
 type unreadableStatsShard struct {
@@ -342,10 +353,12 @@ func (unreadableStatsShard) TopicStats(context.Context, store.StatsFilter) ([]st
 func TestBacklog_FailedChecksDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
-		r, written := startLogged(t, dispatcher.Options{Store: unreadableStats{s}, Deliverer: &receiver{answer: status(200)}})
+		r, written := startLogged(t,
+			dispatcher.Options{Store: unreadableStats{s}, Deliverer: &receiver{answer: status(200)}})
 		for i := range 10 {
 			_, err := store.PutTopic(t.Context(), s, store.Topic{
-				Namespace: job.DefaultNamespace, Name: fmt.Sprint("topic-", i), Policy: policy.Topic{OnBacklog: moreThan(2)},
+				Namespace: job.DefaultNamespace, Name: fmt.Sprint("topic-", i),
+				Policy: policy.Topic{OnBacklog: moreThan(2)},
 			})
 			require.NoError(t, err)
 		}

@@ -24,5 +24,8 @@ func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
 
 // outboxEntry returns the outbox entry of a callback.
 func (d *Dispatcher) outboxEntry(n *job.New) store.NewJob {
-	return store.NewJob{New: *n, Fingerprint: codec.Fingerprint(n), MaxAge: d.policies.Get(n.Namespace, n.Topic).Resolved.MaxAge}
+	return store.NewJob{
+		New: *n, Fingerprint: codec.Fingerprint(n),
+		MaxAge: d.policies.Get(n.Namespace, n.Topic).Resolved.MaxAge,
+	}
 }

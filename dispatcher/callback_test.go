@@ -81,8 +81,8 @@ func golden(t *testing.T, name string, c call) {
 	require.Equal(t, string(want), process.ReplaceAllString(got.String(), `"process": "web-1/7K2QJ7HNTA"`)+"\n")
 }
 
-// requireFormOfAPI requires that the job and the attempt in a callback have the members of the API: of the job some, of the
-// attempt all.
+// requireFormOfAPI requires that the job and the attempt in a callback have the members of the API: of the job some, of
+// the attempt all.
 func requireFormOfAPI(t *testing.T, body map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile("../api/openapi.yaml")
@@ -113,7 +113,8 @@ func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: shared{s}, Deliverer: &receiver{answer: statusByPath}})
 		front := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		_, err := r.PutTopic(t.Context(), store.Topic{
-			Namespace: job.DefaultNamespace, Name: "notifying", Policy: policy.Topic{OnDead: callbackTo("https://callback.example/")},
+			Namespace: job.DefaultNamespace, Name: "notifying",
+			Policy: policy.Topic{OnDead: callbackTo("https://callback.example/")},
 		})
 		require.NoError(t, err)
 		own := policy.Terms{Retries: new(0), OnDelivered: callbackTo("https://callback.example/")}
@@ -131,14 +132,18 @@ func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 			"topic-otherwise": {"notifying", 200, policy.Terms{}, false},
 		} {
 			n := job.New{Spec: job.Spec{
-				ID: id, Queue: job.Queue{Topic: c.topic}, URL: fmt.Sprintf("https://x.example/%d", c.code), Terms: c.terms,
+				ID: id, Queue: job.Queue{Topic: c.topic},
+				URL: fmt.Sprintf("https://x.example/%d", c.code), Terms: c.terms,
 			}}
 			made := r.register(t, n)
 			require.Empty(t, made.CallbackID)
 			time.Sleep(3 * time.Second)
 			for _, d := range []*fixture{r, front} {
 				ended := d.get(t, made.Ref())
-				page, err := d.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Topic: c.topic, States: []job.State{ended.State}, Limit: 100})
+				page, err := d.List(t.Context(), store.Filter{
+					Namespace: job.DefaultNamespace, Topic: c.topic,
+					States: []job.State{ended.State}, Limit: 100,
+				})
 				require.NoError(t, err)
 				page.Jobs = append(page.Jobs, ended, d.Register(t.Context(), []job.New{n})[0].Job)
 				for _, j := range page.Jobs {
@@ -146,7 +151,8 @@ func TestGet_NamesOnlyTheCallbackThatIsSent(t *testing.T) {
 					case j.ID != id:
 					case c.sent:
 						require.Equal(t, job.CallbackID(ended), j.CallbackID, id)
-						require.Equal(t, job.KindCallback, d.get(t, job.Ref{Namespace: "default", ID: j.CallbackID}).Kind)
+						require.Equal(t, job.KindCallback, d.get(t, job.Ref{Namespace: "default", ID: j.CallbackID}).
+							Kind)
 					default:
 						require.Empty(t, j.CallbackID, id)
 					}
@@ -164,11 +170,15 @@ func TestCallback_Body(t *testing.T) {
 				return policy.Result{Status: 200}
 			}
 			time.Sleep(1001500 * time.Microsecond)
-			return policy.Result{Status: 500, Body: []byte("out of <stock>"), Header: map[string][]string{"Retry-After": {"1"}}}
+			return policy.Result{
+				Status: 500, Body: []byte("out of <stock>"),
+				Header: map[string][]string{"Retry-After": {"1"}},
+			}
 		}}
 		r := start(t, dispatcher.Options{Deliverer: rec, Random: func() float64 { return 0 }})
 		r.register(t, job.New{Spec: job.Spec{
-			ID: "close-4711", Queue: job.Queue{Topic: "orders"}, URL: "https://shop.example/hooks/close?token=hidden", Method: "PUT",
+			ID: "close-4711", Queue: job.Queue{Topic: "orders"},
+			URL: "https://shop.example/hooks/close?token=hidden", Method: "PUT",
 			Header: map[string][]string{"X-Hidden": {"hidden"}}, Labels: map[string]string{"customer": "42"},
 			BodyKind: job.BodyText, Body: []byte("hidden"),
 			Terms: policy.Terms{Ladder: policy.Ladder{59998500 * time.Microsecond}, OnDead: &policy.Callback{
@@ -215,10 +225,14 @@ func TestCallback_IncludesOptionalParts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rec := &receiver{answer: status(200)}
 				r := start(t, dispatcher.Options{Deliverer: rec})
-				for _, include := range [][]string{nil, {policy.IncludeBody, policy.IncludeHeaders, policy.IncludeQuery}} {
+				for _, include := range [][]string{
+					nil, {policy.IncludeBody, policy.IncludeHeaders, policy.IncludeQuery},
+				} {
 					r.register(t, job.New{Spec: job.Spec{
-						URL: "https://shop.example/x?a=1", BodyKind: c.kind, Body: []byte(c.body), Header: map[string][]string{"X-A": {"1"}},
-						Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://callback.example/", Include: include}},
+						URL: "https://shop.example/x?a=1", BodyKind: c.kind, Body: []byte(c.body),
+						Header: map[string][]string{"X-A": {"1"}}, Terms: policy.Terms{
+							OnDelivered: &policy.Callback{URL: "https://callback.example/", Include: include},
+						},
 					}})
 					time.Sleep(2 * time.Second)
 				}
@@ -260,17 +274,23 @@ func TestCallback_ChoosesTheReceiverByEnd(t *testing.T) {
 			return nil
 		}})
 		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "notifying", Policy: policy.Topic{
-			OnDelivered: callbackTo("https://topic.example/delivered"), OnDead: callbackTo("https://topic.example/dead"),
+			OnDelivered: callbackTo("https://topic.example/delivered"),
+			OnDead:      callbackTo("https://topic.example/dead"),
 		}})
 		require.NoError(t, err)
-		own := policy.Terms{OnDelivered: callbackTo("https://job.example/delivered"), OnDead: callbackTo("https://job.example/dead")}
+		own := policy.Terms{
+			OnDelivered: callbackTo("https://job.example/delivered"),
+			OnDead:      callbackTo("https://job.example/dead"),
+		}
 		none := policy.Terms{OnDelivered: &policy.Callback{Off: true}, OnDead: &policy.Callback{Off: true}}
 		var refs []job.Ref
 		for _, topic := range []string{"notifying", "silent"} {
 			for _, end := range []string{"good", "bad"} {
 				r.register(t, job.New{Spec: job.Spec{ID: end + "-" + topic, Queue: job.Queue{Topic: topic}}})
-				r.register(t, job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
-				off := r.register(t, job.New{Spec: job.Spec{ID: end + "-off-" + topic, Queue: job.Queue{Topic: topic}, Terms: none}})
+				r.register(t,
+					job.New{Spec: job.Spec{ID: end + "-own-" + topic, Queue: job.Queue{Topic: topic}, Terms: own}})
+				off := r.register(t,
+					job.New{Spec: job.Spec{ID: end + "-off-" + topic, Queue: job.Queue{Topic: topic}, Terms: none}})
 				refs = append(refs, off.Ref())
 			}
 		}
@@ -322,7 +342,8 @@ func TestCallback_IsSentOncePerGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(410)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		made := r.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
+		made := r.register(t,
+			job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
 		for generation := range 3 {
 			time.Sleep(time.Minute)
 			sent := rec.callbacks()
@@ -373,13 +394,16 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		// The API rejects such a policy; as a library it must not loop either.
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
-			Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second}, OnDead: callbackTo("https://loop.example/"),
-			OnDelivered: callbackTo("https://loop.example/"),
-		}})
+		_, err := r.PutTopic(
+			t.Context(), store.Topic{Namespace: "default", Name: job.CallbackTopic, Policy: policy.Topic{
+				Ladder: policy.Ladder{time.Second, 2 * time.Second, 3 * time.Second},
+				OnDead: callbackTo("https://loop.example/"), OnDelivered: callbackTo("https://loop.example/"),
+			}},
+		)
 		require.NoError(t, err)
 		for id, to := range map[string]*policy.Callback{
-			"all": callbackTo("https://callback.example/"), "few": {URL: "https://callback.example/", Retries: new(1), Timeout: 3 * time.Second},
+			"all": callbackTo("https://callback.example/"),
+			"few": {URL: "https://callback.example/", Retries: new(1), Timeout: 3 * time.Second},
 		} {
 			r.register(t, job.New{Spec: job.Spec{ID: id, Terms: policy.Terms{Retries: new(0), OnDead: to}}})
 		}
@@ -397,7 +421,8 @@ func TestCallback_FailureRetriesAndSendsNoCallback(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, stats[0].Registered)
 		require.EqualValues(t, 2, stats[0].Dead)
-		dead, err := r.List(t.Context(), store.Filter{Namespace: "default", Topic: job.CallbackTopic, States: []job.State{job.Dead}, Limit: 10})
+		dead, err := r.List(t.Context(),
+			store.Filter{Namespace: "default", Topic: job.CallbackTopic, States: []job.State{job.Dead}, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, dead.Jobs, 2, "it can be revived like any")
 	})
@@ -414,13 +439,16 @@ func TestCallback_URLIsCheckedByTheGuard(t *testing.T) {
 		}})
 		inside := callbackTo("http://10.0.0.1/")
 		for field, terms := range map[string]policy.Terms{
-			"/on_delivered/url": {OnDelivered: inside, OnDead: callbackTo("https://x.example/")}, "/on_dead/url": {OnDead: inside},
+			"/on_delivered/url": {OnDelivered: inside, OnDead: callbackTo("https://x.example/")},
+			"/on_dead/url":      {OnDead: inside},
 		} {
 			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example/", Terms: terms}}})[0]
-			require.Equal(t, []job.FieldError{{Field: field, Detail: "the address 10.0.0.1 is private"}}, requireInvalid(t, got.Err).Errors)
+			require.Equal(t, []job.FieldError{{Field: field, Detail: "the address 10.0.0.1 is private"}},
+				requireInvalid(t, got.Err).Errors)
 		}
 		for field, p := range map[string]policy.Topic{
-			"/url": {URL: "http://10.0.0.1/"}, "/on_delivered/url": {OnDelivered: inside}, "/on_dead/url": {OnDead: inside},
+			"/url": {URL: "http://10.0.0.1/"}, "/on_delivered/url": {OnDelivered: inside},
+			"/on_dead/url":    {OnDead: inside},
 			"/on_backlog/url": {OnBacklog: &policy.Backlog{Callback: *inside, MoreThan: 1}},
 		} {
 			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: p})
@@ -507,7 +535,8 @@ func testSentOnce(t *testing.T, name string, cut func(string, bool) bool) {
 		}
 	}
 	decide, dies := d.decide, true
-	if every, ok := map[string]int{"never, but every tenth is lost": 10, "never, but every second is lost": 2}[name]; ok {
+	if every, ok := map[string]int{"never, but every tenth is " +
+		"lost": 10, "never, but every second is lost": 2}[name]; ok {
 		dies = false
 		decide = func(string) storetest.Fault {
 			mu.Lock()
@@ -522,7 +551,8 @@ func testSentOnce(t *testing.T, name string, cut func(string, bool) bool) {
 	first := start(t, dispatcher.Options{Store: storetest.Faulty(base, decide), Deliverer: rec, Grace: 2 * time.Second})
 	time.Sleep(10 * time.Second)
 	front := start(t, dispatcher.Options{Store: base, RegisterOnly: true})
-	made := front.register(t, job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
+	made := front.register(t,
+		job.New{Spec: job.Spec{ID: "a", Terms: policy.Terms{OnDead: callbackTo("https://callback.example/")}}})
 	time.Sleep(20 * time.Second)
 	require.Equal(t, dies, d.cut.Load())
 	_ = first.stop() // it may have to give up
@@ -555,7 +585,9 @@ type batchLimitShard struct {
 	batchLimitStore
 }
 
-func (s batchLimitShard) Settle(ctx context.Context, tok store.Token, items []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s batchLimitShard) Settle(
+	ctx context.Context, tok store.Token, items []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	if len(items) > store.MaxBatch {
 		s.t.Errorf("%d settlements at once", len(items))
 	}
@@ -581,7 +613,8 @@ func TestCallback_IsSentForManyDeathsAtOnce(t *testing.T) {
 		news := make([]job.New, jobs)
 		for i := range news {
 			news[i].Spec = job.Spec{
-				ID: fmt.Sprint("j", i), URL: "https://x.example/", Queue: job.Queue{Topic: "orders", Lane: fmt.Sprint("l", i%100)},
+				ID: fmt.Sprint("j", i), URL: "https://x.example/",
+				Queue: job.Queue{Topic: "orders", Lane: fmt.Sprint("l", i%100)},
 			}
 		}
 		for _, got := range r.Register(t.Context(), news) {
@@ -608,7 +641,10 @@ func TestCallback_OmitsABodyBeyondItsLimit(t *testing.T) {
 			t.Helper()
 			r.register(t, job.New{Spec: job.Spec{
 				ID: id, BodyKind: job.BodyText, Body: body,
-				Terms: policy.Terms{OnDelivered: &policy.Callback{URL: "https://callback.example/", Include: []string{policy.IncludeBody}}},
+				Terms: policy.Terms{OnDelivered: &policy.Callback{
+					URL:     "https://callback.example/",
+					Include: []string{policy.IncludeBody},
+				}},
 			}})
 			time.Sleep(3 * time.Second)
 			all := rec.callbacks()

@@ -108,7 +108,8 @@ func TestClientCert_RejectsInvalidOnes(t *testing.T) {
 			for _, keys := range [][]byte{{1}, nil} {
 				synctest.Test(t, func(t *testing.T) {
 					s := model()
-					r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, keys...)})
+					r := start(t,
+						dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, keys...)})
 					err := putCert(t, r, &bad)
 					invalid := requireInvalid(t, err)
 					require.Equal(t, "/client_cert", invalid.Errors[0].Field)
@@ -188,7 +189,8 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 		require.NoError(t, err)
 		topics, lanes := deliverTo(t, r, rec, ofTopic), deliverTo(t, r, rec, ofLane)
 		for i := range 3 {
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "others", Policy: policy.Topic{Workers: i + 1}})
+			_, err := r.PutTopic(t.Context(),
+				store.Topic{Namespace: "default", Name: "others", Policy: policy.Topic{Workers: i + 1}})
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			again := deliverTo(t, r, rec, ofTopic)
@@ -206,12 +208,14 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := false
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: seal.New(), CheckURL: func(string) error {
-			if refused {
-				return errors.New("it is refused")
-			}
-			return nil
-		}})
+		r := start(t, dispatcher.Options{
+			Deliverer: &receiver{answer: status(200)}, Seal: seal.New(), CheckURL: func(string) error {
+				if refused {
+					return errors.New("it is refused")
+				}
+				return nil
+			},
+		})
 		to := &policy.Callback{URL: "https://callback.example/"}
 		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
 			p.URL, p.OnDead, p.OnDelivered = "https://x.example/", to, to
@@ -243,7 +247,8 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 			})
 			require.Equal(t, field, requireInvalid(t, err).Errors[0].Field)
 		}
-		_, err = r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{URL: "https://x.example/"}})
+		_, err = r.PutTopic(t.Context(),
+			store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{URL: "https://x.example/"}})
 		require.Equal(t, "/url", requireInvalid(t, err).Errors[0].Field)
 	})
 }

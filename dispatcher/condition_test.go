@@ -29,11 +29,13 @@ func TestChange_IsMadeOnceForARequiredRevision(t *testing.T) {
 	ofLane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
 	changes := map[string]func(d *dispatcher.Dispatcher, ifRevision int64) error{
 		"topic": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", ifRevision, func(p *policy.Topic) error { p.Workers++; return nil })
+			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", ifRevision,
+				func(p *policy.Topic) error { p.Workers++; return nil })
 			return err
 		},
 		"lane": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.ReplaceLane(t.Context(), ofLane, ifRevision, func(l *policy.Lane) error { l.LaneConcurrency++; return nil })
+			_, err := d.ReplaceLane(t.Context(), ofLane, ifRevision,
+				func(l *policy.Lane) error { l.LaneConcurrency++; return nil })
 			return err
 		},
 		"secret of the topic": func(d *dispatcher.Dispatcher, ifRevision int64) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Settings are changed by read, modify and write under the revision that was read. After a conflict the change is retried.
+// Settings are changed by read, modify and write under the revision that was read. After a conflict the change is
+// retried.
 const (
 	maxConflicts  = 10
 	conflictPause = 2 * time.Millisecond

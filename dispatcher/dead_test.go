@@ -134,7 +134,8 @@ func TestList_ShowsDeadLettersOfAllTopicsNewestFirst(t *testing.T) {
 			require.Len(t, failed, 15)
 			none, _ := r.listDead(t, store.Filter{Limit: 100, Topic: "unknown"})
 			require.Empty(t, none)
-			future, _ := r.listDead(t, store.Filter{Limit: 100, Ended: store.TimeRange{After: time.Now().Add(time.Hour)}})
+			future, _ := r.listDead(t,
+				store.Filter{Limit: 100, Ended: store.TimeRange{After: time.Now().Add(time.Hour)}})
 			require.Empty(t, future)
 		})
 	}
@@ -149,7 +150,8 @@ func TestRevive_ResetsTheRetries(t *testing.T) {
 		r.registerDead(t, 4, "bills/a", 500)
 
 		w := r.work(t, store.WorkOrder{
-			Action: store.WorkRevive, Filter: store.Filter{Topic: "orders", Status: 500}, URL: "https://new.example/fixed",
+			Action: store.WorkRevive, Filter: store.Filter{Topic: "orders", Status: 500},
+			URL: "https://new.example/fixed",
 		})
 		require.Equal(t, store.WorkCounts{Matched: 7, Done: 7}, w.WorkCounts)
 		time.Sleep(10 * time.Second)
@@ -179,7 +181,9 @@ func TestWork_ChecksANewURL(t *testing.T) {
 		return nil
 	}})
 	edit := job.Edit{Fields: []string{"url"}, Spec: job.Spec{URL: "http://10.0.0.1/"}}
-	for _, o := range []store.WorkOrder{{Action: store.WorkRevive, URL: "http://10.0.0.1/"}, {Action: store.WorkEdit, Edit: &edit}} {
+	for _, o := range []store.WorkOrder{
+		{Action: store.WorkRevive, URL: "http://10.0.0.1/"}, {Action: store.WorkEdit, Edit: &edit},
+	} {
 		_, err := r.StartWork(t.Context(), job.DefaultNamespace, o)
 		require.Equal(t, "/change/url", requireInvalid(t, err).Errors[0].Field)
 	}
@@ -191,7 +195,9 @@ type readCounter struct {
 	topics, atOnce, most atomic.Int32
 }
 
-func (w *readCounter) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (w *readCounter) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		w.topics.Add(1)
 	}
@@ -207,7 +213,9 @@ type readCounterShard struct {
 	*readCounter
 }
 
-func (s readCounterShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s readCounterShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return s.Shard.ListDocuments(ctx, after, limit, known)
 }
 
@@ -244,7 +252,10 @@ func (s scarceShard) List(_ context.Context, f store.Filter) (store.Page, error)
 	time.Sleep(100 * time.Millisecond)
 	page := store.Page{Scanned: f.ScanLimit, More: true, Reached: store.Position{Ended: true, At: int64(100_000 - n)}}
 	if n%2 == 0 {
-		page.Jobs = []job.Job{{Spec: job.Spec{ID: fmt.Sprint(n)}, Progress: job.Progress{State: job.Dead, FinishedAt: time.UnixMilli(page.Reached.At)}}}
+		page.Jobs = []job.Job{{
+			Spec:     job.Spec{ID: fmt.Sprint(n)},
+			Progress: job.Progress{State: job.Dead, FinishedAt: time.UnixMilli(page.Reached.At)},
+		}}
 		page.Ties = []string{"x"}
 	}
 	return page, nil
@@ -328,21 +339,26 @@ func TestGroups_AreBoundedInNumberAndTime(t *testing.T) {
 		r.registerDead(t, 1001, "orders/x", 500, func(i int, n *job.New) { n.Lane = fmt.Sprintf("%04d", i) })
 		r.registerDead(t, 2, "orders/0000", 410)
 		r.registerDead(t, 2, "orders/1000", 410)
-		all, err := r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}, store.GroupBy{Lane: true})
+		all, err := r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}},
+			store.GroupBy{Lane: true})
 		require.NoError(t, err)
 		require.Len(t, all.Groups, 1000)
 		require.False(t, all.Exact)
 		require.Equal(t, 1005, all.Scanned)
-		require.Equal(t, []int64{3, 3, 1}, []int64{all.Groups[0].Count, all.Groups[1].Count, all.Groups[2].Count}, "known groups are counted on")
+		require.Equal(t, []int64{3, 3, 1}, []int64{all.Groups[0].Count, all.Groups[1].Count, all.Groups[2].Count},
+			"known groups are counted on")
 
 		r = start(t, dispatcher.Options{Store: &scarceStore{Store: model()}, RegisterOnly: true})
 		all, err = r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace}, store.GroupBy{Reason: true})
 		require.NoError(t, err)
 		require.False(t, all.Exact)
 		require.EqualValues(t, 10, all.Groups[0].Count, "two seconds are over")
-		for within, scanned := range map[time.Duration]int{time.Millisecond: 100, 500 * time.Millisecond: 5 * 5000, 10 * time.Second: 100 * 5000} {
+		for within, scanned := range map[time.Duration]int{
+			time.Millisecond: 100, 500 * time.Millisecond: 5 * 5000, 10 * time.Second: 100 * 5000,
+		} {
 			began := time.Now()
-			all, err = r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace}, store.GroupBy{Reason: true, Within: within})
+			all, err = r.Groups(t.Context(), store.Filter{Namespace: job.DefaultNamespace},
+				store.GroupBy{Reason: true, Within: within})
 			require.NoError(t, err)
 			require.False(t, all.Exact)
 			require.Equal(t, scanned, all.Scanned, within)
@@ -360,12 +376,14 @@ func TestGroupIDs_ReadsInSmallBatchesWithinItsTime(t *testing.T) {
 		for i := range 900 {
 			ids = append(ids, fmt.Sprintf("orders-a-500-%04d", i))
 		}
-		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true, Reason: true})
+		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead},
+			store.GroupBy{Topic: true, Reason: true})
 		require.NoError(t, err)
 		require.False(t, found.Exact, "each read takes a second")
 		require.Len(t, found.Groups, 1)
 		require.EqualValues(t, 2*4, found.Groups[0].Count, "two seconds")
-		found, err = r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Within: 5 * time.Second})
+		found, err = r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead},
+			store.GroupBy{Within: 5 * time.Second})
 		require.NoError(t, err)
 		require.False(t, found.Exact)
 		require.EqualValues(t, 5*4, found.Groups[0].Count, "five seconds")
@@ -385,7 +403,8 @@ type unreadableJobStore struct {
 }
 
 func (u *unreadableJobStore) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableJobShard{next, u} })
+	return storetest.WrapShards(u.Store,
+		func(_ int, next store.Shard) store.Shard { return unreadableJobShard{next, u} })
 }
 
 type unreadableJobShard struct {
@@ -406,12 +425,14 @@ func TestWork_ShowsNoErrorsOfTheStore(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: statusByPath}})
 		r.registerDead(t, 2, "orders/a", 500)
 		ids := []string{"orders-a-500-0000", "orders-a-500-0001", "unknown"}
-		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead}, store.GroupBy{Topic: true})
+		found, err := r.GroupIDs(t.Context(), job.DefaultNamespace, ids, []job.State{job.Dead},
+			store.GroupBy{Topic: true})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, found.Groups[0].Count)
 		w := r.work(t, store.WorkOrder{Action: store.WorkRevive, IDs: ids})
 		require.Equal(t, store.WorkCounts{Matched: 3, Done: 1, Failed: 1, Skipped: 1, Failures: []store.WorkFailure{
-			{ID: "orders-a-500-0000", Reason: "internal error: see the server's log"}, {ID: "unknown", Reason: "not found"},
+			{ID: "orders-a-500-0000", Reason: "internal error: see the server's log"},
+			{ID: "unknown", Reason: "not found"},
 		}}, w.WorkCounts)
 
 		s.err = store.ErrUnavailable
@@ -430,7 +451,10 @@ func TestWork_ReturnsAResultPerID(t *testing.T) {
 			waiting := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}}})
 			w := r.work(t, store.WorkOrder{
 				Action: store.WorkRevive, Rate: policy.Rate{Starts: 1, Per: time.Minute},
-				IDs: []string{"orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001", waiting.ID, "rb:work:x"},
+				IDs: []string{
+					"orders-a-500-0000", "unknown", "orders-b-200-0000", "orders-a-500-0001",
+					waiting.ID, "rb:work:x",
+				},
 			})
 			require.Equal(t, store.WorkCounts{Matched: 6, Done: 2, Skipped: 4, Failures: []store.WorkFailure{
 				{ID: "unknown", Reason: "not found"},
@@ -438,7 +462,8 @@ func TestWork_ReturnsAResultPerID(t *testing.T) {
 				{ID: waiting.ID, Reason: "the job is ready"},
 				{ID: "rb:work:x", Reason: "not found"},
 			}}, w.WorkCounts)
-			w = r.work(t, store.WorkOrder{Action: store.WorkPurge, IDs: []string{"orders-a-500-0002", "orders-b-200-0000"}})
+			w = r.work(t,
+				store.WorkOrder{Action: store.WorkPurge, IDs: []string{"orders-a-500-0002", "orders-b-200-0000"}})
 			require.EqualValues(t, 1, w.Done)
 			require.EqualValues(t, 1, w.Skipped)
 			_, err := r.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"})
@@ -463,7 +488,8 @@ func TestWork_IsNotAJobForClients(t *testing.T) {
 		_, err = r.Edit(t.Context(), ref, job.Edit{})
 		require.ErrorIs(t, err, store.ErrNotFound)
 		every := store.Filter{States: []job.State{job.Delivered, job.Dead, job.Cancelled}}
-		require.Equal(t, store.WorkCounts{}, r.work(t, store.WorkOrder{Action: store.WorkPurge, Filter: every}).WorkCounts, "work purges no work")
+		require.Equal(t, store.WorkCounts{},
+			r.work(t, store.WorkOrder{Action: store.WorkPurge, Filter: every}).WorkCounts, "work purges no work")
 	})
 }
 
@@ -519,7 +545,9 @@ func (s slowListShard) List(ctx context.Context, f store.Filter) (store.Page, er
 	return s.Shard.List(ctx, f)
 }
 
-func (s slowListShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s slowListShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
 	if s.before != nil {
 		s.before(items)
 	}
@@ -546,9 +574,11 @@ func TestRevive_SkipsAConcurrentlyRevivedJob(t *testing.T) {
 		}
 		w := r.work(t, store.WorkOrder{Action: store.WorkRevive})
 		require.Equal(t, store.WorkCounts{Matched: 5, Done: 3, Skipped: 2, Failures: []store.WorkFailure{
-			{ID: "orders-a-500-0002", Reason: "changed since it was selected"}, {ID: "orders-a-500-0003", Reason: "not found"},
+			{ID: "orders-a-500-0002", Reason: "changed since it was selected"},
+			{ID: "orders-a-500-0003", Reason: "not found"},
 		}}, w.WorkCounts)
-		require.Equal(t, 1, r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Generation, "once")
+		require.Equal(t, 1,
+			r.get(t, job.Ref{Namespace: job.DefaultNamespace, ID: "orders-a-500-0002"}).Generation, "once")
 	})
 }
 
@@ -580,6 +610,7 @@ func TestRevive_StoreOutageFailsNoJob(t *testing.T) {
 		r.registerDead(t, 5, "orders/a", 500)
 		away.Store(true)
 		time.AfterFunc(time.Minute, func() { away.Store(false) })
-		require.Equal(t, store.WorkCounts{Matched: 5, Done: 5}, r.work(t, store.WorkOrder{Action: store.WorkRevive}).WorkCounts)
+		require.Equal(t, store.WorkCounts{Matched: 5, Done: 5},
+			r.work(t, store.WorkOrder{Action: store.WorkRevive}).WorkCounts)
 	})
 }

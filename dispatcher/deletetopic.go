@@ -12,14 +12,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// DeleteTopic removes a topic's policy and secrets and the settings of its lanes, unless the topic has unfinished jobs. A
-// purge first cancels these and removes the dead letters, until ctx's deadline is near. A job that is registered meanwhile
-// stays. The records of other ended jobs stay for the default retention, and so do the topic's counts; afterwards Sweep
-// forgets the topic.
+// DeleteTopic removes a topic's policy and secrets and the settings of its lanes, unless the topic has unfinished jobs.
+// A purge first cancels these and removes the dead letters, until ctx's deadline is near. A job that is registered
+// meanwhile stays. The records of other ended jobs stay for the default retention, and so do the topic's counts;
+// afterwards Sweep forgets the topic.
 //
-// Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError and store.ErrContended. The call may be repeated
-// after any error, and continues.
-func (d *Dispatcher) DeleteTopic(ctx context.Context, deletion store.TopicDeletion) (done store.TopicDeleted, err error) {
+// Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError and store.ErrContended. The call may be
+// repeated after any error, and continues.
+func (d *Dispatcher) DeleteTopic(
+	ctx context.Context, deletion store.TopicDeletion,
+) (done store.TopicDeleted, err error) {
 	if _, err := d.deletableTopic(ctx, deletion); err != nil {
 		return done, err
 	}
@@ -47,8 +49,8 @@ func (d *Dispatcher) DeleteTopic(ctx context.Context, deletion store.TopicDeleti
 	return done, err
 }
 
-// deletableTopic reads a topic that is to be deleted. A topic of which only lanes with settings are left exists: its deletion
-// was interrupted.
+// deletableTopic reads a topic that is to be deleted. A topic of which only lanes with settings are left exists: its
+// deletion was interrupted.
 func (d *Dispatcher) deletableTopic(ctx context.Context, deletion store.TopicDeletion) (store.Topic, error) {
 	t, err := d.Topic(ctx, deletion.Namespace, deletion.Name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -72,7 +74,8 @@ func (d *Dispatcher) checkUnused(ctx context.Context, deletion store.TopicDeleti
 		}
 		return err
 	}
-	rows, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: deletion.Namespace, Topics: []string{deletion.Name}})
+	rows, err := d.store.TopicStats(ctx,
+		store.StatsFilter{Namespace: deletion.Namespace, Topics: []string{deletion.Name}})
 	if err != nil {
 		return err
 	}
@@ -99,8 +102,8 @@ func isOutOfTime(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < answerReserve
 }
 
-// purgeTopic cancels a topic's unfinished jobs and removes its dead letters. Without a name it cancels all unfinished jobs of the
-// namespace, Ringback's own too, and removes all ended ones. Jobs that come or move while it walks are
+// purgeTopic cancels a topic's unfinished jobs and removes its dead letters. Without a name it cancels all unfinished
+// jobs of the namespace, Ringback's own too, and removes all ended ones. Jobs that come or move while it walks are
 // cancelled by another walk. Running jobs are only marked.
 func (d *Dispatcher) purgeTopic(ctx context.Context, deletion store.TopicDeletion, done *store.TopicDeleted) error {
 	filter := store.Filter{
@@ -144,7 +147,9 @@ func (d *Dispatcher) purgeTopic(ctx context.Context, deletion store.TopicDeletio
 }
 
 // walk calls do for the jobs that a filter selects, at most readAtOnce at a time.
-func (d *Dispatcher) walk(ctx context.Context, deletion store.TopicDeletion, filter store.Filter, do func([]job.Job) error) error {
+func (d *Dispatcher) walk(
+	ctx context.Context, deletion store.TopicDeletion, filter store.Filter, do func([]job.Job) error,
+) error {
 	for more := true; more; {
 		if isOutOfTime(ctx) {
 			return d.outOfTime(ctx, deletion)
@@ -174,9 +179,11 @@ func (d *Dispatcher) outOfTime(ctx context.Context, deletion store.TopicDeletion
 	return new(store.TopicInUseError)
 }
 
-// cancelAll cancels at most readAtOnce jobs concurrently and counts those that it cancelled. It returns an error if the store
-// is unavailable; jobs that have ended, or cannot be cancelled for another reason, are skipped.
-func (d *Dispatcher) cancelAll(ctx context.Context, jobs []job.Job, cancellation store.Cancellation) (cancelled int64, failed error) {
+// cancelAll cancels at most readAtOnce jobs concurrently and counts those that it cancelled. It returns an error if the
+// store is unavailable; jobs that have ended, or cannot be cancelled for another reason, are skipped.
+func (d *Dispatcher) cancelAll(
+	ctx context.Context, jobs []job.Job, cancellation store.Cancellation,
+) (cancelled int64, failed error) {
 	errs, states := make([]error, len(jobs)), make([]job.State, len(jobs))
 	var all sync.WaitGroup
 	for i := range jobs {
@@ -197,8 +204,8 @@ func (d *Dispatcher) cancelAll(ctx context.Context, jobs []job.Job, cancellation
 	return cancelled, failed
 }
 
-// removePolicy removes a topic's policy under the revision that was read, and its alarm. Without a policy it only makes the
-// default limits hold, which a removal that failed half way may not have done.
+// removePolicy removes a topic's policy under the revision that was read, and its alarm. Without a policy it only makes
+// the default limits hold, which a removal that failed half way may not have done.
 func (d *Dispatcher) removePolicy(ctx context.Context, t store.Topic) error {
 	shard := d.store.Shards()[d.store.ShardOfTopic(t.Namespace, t.Name)]
 	if _, err := shard.Alarm(ctx, store.NewToken(), store.Alarm{Namespace: t.Namespace, Topic: t.Name}); err != nil {
@@ -216,7 +223,8 @@ func (d *Dispatcher) removePolicy(ctx context.Context, t store.Topic) error {
 	return nil
 }
 
-// removeLanes removes the settings and secrets of a topic's lanes. Those that are put meanwhile stay, and keep the topic.
+// removeLanes removes the settings and secrets of a topic's lanes. Those that are put meanwhile stay, and keep the
+// topic.
 func (d *Dispatcher) removeLanes(ctx context.Context, deletion store.TopicDeletion) error {
 	for after, more := "", true; more; {
 		if isOutOfTime(ctx) {

@@ -38,7 +38,8 @@ func configure(t *testing.T, r *fixture) {
 	require.NoError(t, err)
 	_, err = r.AddSecret(t.Context(), queueOf("orders", "a"), sign.NewSecret(), 0)
 	require.NoError(t, err)
-	_, err = r.ChangeLane(t.Context(), queueOf("orders", "b"), 0, func(l *policy.Lane) error { l.Paused = true; return nil })
+	_, err = r.ChangeLane(t.Context(), queueOf("orders", "b"), 0,
+		func(l *policy.Lane) error { l.Paused = true; return nil })
 	require.NoError(t, err)
 }
 
@@ -67,7 +68,8 @@ func TestDeleteTopic_RemovesPolicySecretsAndLanesOfAnUnusedTopic(t *testing.T) {
 	_, err := r.DeleteTopic(t.Context(), deleting(false))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	configure(t, r)
-	_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "other", 0, func(p *policy.Topic) error { p.Workers = 5; return nil })
+	_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "other", 0,
+		func(p *policy.Topic) error { p.Workers = 5; return nil })
 	require.NoError(t, err)
 	wrong := deleting(true)
 	wrong.IfRevision = 1 << 60
@@ -98,7 +100,8 @@ func TestDeleteTopic_RequiresAPurgeWhileItHasUnfinishedJobs(t *testing.T) {
 		}
 		mine = append(mine, r.register(t, n).Ref())
 	}
-	theirs := r.register(t, job.New{Spec: job.Spec{ID: "theirs", Queue: queueOf("orders2", "lane-1")}, Delay: time.Hour})
+	theirs := r.register(t,
+		job.New{Spec: job.Spec{ID: "theirs", Queue: queueOf("orders2", "lane-1")}, Delay: time.Hour})
 
 	_, err := r.DeleteTopic(t.Context(), deleting(false))
 	var inUse *store.TopicInUseError
@@ -139,7 +142,9 @@ type busyTopicShard struct {
 	of *busyTopic
 }
 
-func (s busyTopicShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, c store.Cancellation) (job.Job, error) {
+func (s busyTopicShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, c store.Cancellation,
+) (job.Job, error) {
 	id := fmt.Sprint("new-", s.of.n.Add(1))
 	next := store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: queueOf("orders", "a")}, Delay: time.Hour}}
 	if _, err := s.Insert(ctx, store.NewToken(), []store.NewJob{next}); err != nil {
@@ -162,12 +167,14 @@ func TestDeleteTopic_EndsWhileJobsKeepComing(t *testing.T) {
 func TestDeleteTopic_PurgesDeadLettersAndWaitsForRunningJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan int)
-		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: func(ctx context.Context, request job.Request) policy.Result {
-			if request.Queue.Topic != "orders" || request.Ref.ID == "dead" {
-				return policy.Result{Status: 410}
-			}
-			return policy.Result{Status: <-answer}
-		}}})
+		r := start(t, dispatcher.Options{
+			Deliverer: &receiver{answer: func(ctx context.Context, request job.Request) policy.Result {
+				if request.Queue.Topic != "orders" || request.Ref.ID == "dead" {
+					return policy.Result{Status: 410}
+				}
+				return policy.Result{Status: <-answer}
+			}},
+		})
 		dead := r.register(t, job.New{Spec: job.Spec{ID: "dead", Queue: queueOf("orders", "a")}})
 		others := r.register(t, job.New{Spec: job.Spec{ID: "others", Queue: queueOf("other", "a")}})
 		running := r.register(t, job.New{Spec: job.Spec{ID: "running", Queue: queueOf("orders", "b")}})
@@ -206,7 +213,9 @@ func (s slowCancels) Shards() []store.Shard {
 
 type slowShard struct{ store.Shard }
 
-func (s slowShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s slowShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	time.Sleep(time.Second)
 	return s.Shard.Cancel(ctx, token, ref, cancellation)
 }
@@ -218,7 +227,8 @@ func TestDeleteTopic_EndsBeforeItsDeadlineAndContinues(t *testing.T) {
 		configure(t, r)
 		const jobs = 1000 // 32 seconds of cancellations
 		for i := range jobs {
-			r.register(t, job.New{Spec: job.Spec{ID: fmt.Sprint("job-", i), Queue: queueOf("orders", "a")}, Delay: time.Hour})
+			r.register(t,
+				job.New{Spec: job.Spec{ID: fmt.Sprint("job-", i), Queue: queueOf("orders", "a")}, Delay: time.Hour})
 		}
 		var cancelled int64
 		for calls := 1; ; calls++ {

@@ -33,11 +33,11 @@ import (
 // Options configures a Dispatcher.
 type Options struct {
 	Store store.Store
-	// Deliverer makes the requests of attempts and callbacks. Nil: other processes make them, and this one calls the functions
-	// of Handle.
+	// Deliverer makes the requests of attempts and callbacks. Nil: other processes make them, and this one calls the
+	// functions of Handle.
 	Deliverer pool.Deliverer
-	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes and
-	// counts jobs.
+	// RegisterOnly leaves carrying and delivering to other processes on the same store. This process registers, changes
+	// and counts jobs.
 	RegisterOnly bool
 	// OneProcess says that no other process uses the store. Then waits for the end of jobs cost fewer calls.
 	OneProcess bool
@@ -45,8 +45,8 @@ type Options struct {
 	Defaults policy.Topic
 	// Declared rejects jobs of topics without a stored policy. Otherwise a topic is created by its first job.
 	Declared bool
-	// CheckURL returns an error for URLs that are refused at registration; nil: no check. Names that resolve to a refused
-	// address are left to the deliverer.
+	// CheckURL returns an error for URLs that are refused at registration; nil: no check. Names that resolve to a
+	// refused address are left to the deliverer.
 	CheckURL func(rawURL string) error
 	// Workers is the number of attempts in flight in this process, all topics together, from 1; zero: 2048.
 	Workers int
@@ -54,7 +54,8 @@ type Options struct {
 	MaxBytes int
 	// Owner identifies this process in leases and attempts; empty: a new one.
 	Owner store.LeaseOwner
-	// Registry is that of the main store's Dispatcher, if this is the Dispatcher of another store; nil: this is the main store.
+	// Registry is that of the main store's Dispatcher, if this is the Dispatcher of another store; nil: this is the
+	// main store.
 	Registry *tenancy.Registry
 	// OtherStores are the names of the stores on which namespaces can be beside the main one.
 	OtherStores []string
@@ -122,7 +123,8 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	opts.Defaults = opts.Defaults.WithDefaults(policy.Builtin())
 	if !opts.Defaults.Deliver.Pushes() {
-		return nil, errors.New("a dispatcher's defaults are of topics that are pushed: set Deliver in the policies of others")
+		return nil,
+			errors.New("a dispatcher's defaults are of topics that are pushed: set Deliver in the policies of others")
 	}
 	if opts.Seal == nil {
 		opts.Seal = seal.New()
@@ -146,7 +148,8 @@ func New(opts Options) (*Dispatcher, error) {
 	d.quotas = quotas.New(d.store.Router, d.QuotaOf)
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = policies.New(policies.Options{
-		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials, NoClaims: opts.RegisterOnly, Logger: d.log,
+		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials,
+		NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
 	d.puller = d.newPuller()
 	d.schedules = d.newSchedules()
@@ -159,7 +162,8 @@ func New(opts Options) (*Dispatcher, error) {
 	}
 	d.carrier = carrier.New(d.store.Router, d.log)
 	d.pool = pool.New(pool.Options{
-		Store: opts.Store, Deliverer: opts.Deliverer, Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
+		Store: opts.Store, Deliverer: opts.Deliverer,
+		Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
 		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live}, Tracer: d.poolTracer(),
 	})
@@ -169,8 +173,9 @@ func New(opts Options) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Run carries and delivers until ctx ends or Close is called, then stops within the grace: it stops claiming, lets attempts in flight end,
-// releases the rest, and settles all. With RegisterOnly it only waits. The store stays open. Run may be called once.
+// Run carries and delivers until ctx ends or Close is called, then stops within the grace: it stops claiming, lets
+// attempts in flight end, releases the rest, and settles all. With RegisterOnly it only waits. The store stays open.
+// Run may be called once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if d.opts.Deliverer == nil && len(d.handled) == 0 && !d.opts.RegisterOnly {
 		return errors.New("a dispatcher needs a deliverer or a handler, unless it only registers")
@@ -276,8 +281,8 @@ var (
 	ErrStopping = errors.New("shutting down")
 )
 
-// Ready returns nil if this Dispatcher registers and (unless RegisterOnly) delivers jobs, else the reason. It is not ready
-// once Run's context has ended; other calls still work.
+// Ready returns nil if this Dispatcher registers and (unless RegisterOnly) delivers jobs, else the reason. It is not
+// ready once Run's context has ended; other calls still work.
 func (d *Dispatcher) Ready(ctx context.Context) error {
 	switch d.state.Load() {
 	case running:

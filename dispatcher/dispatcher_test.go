@@ -140,7 +140,8 @@ func TestDelivery_IsMadeWhenDueAndNotBefore(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		began := time.Now()
-		made := r.register(t, job.New{Spec: job.Spec{Body: []byte(`{"order":4711}`), BodyKind: job.BodyJSON}, Delay: 90 * time.Second})
+		made := r.register(t,
+			job.New{Spec: job.Spec{Body: []byte(`{"order":4711}`), BodyKind: job.BodyJSON}, Delay: 90 * time.Second})
 		time.Sleep(89_999 * time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, rec.calls())
@@ -149,7 +150,8 @@ func TestDelivery_IsMadeWhenDueAndNotBefore(t *testing.T) {
 		calls := rec.calls()
 		require.Len(t, calls, 1)
 		require.GreaterOrEqual(t, calls[0].at.Sub(began), 90*time.Second)
-		require.Less(t, calls[0].at.Sub(began), 90*time.Second+10*time.Millisecond, "the carrier sleeps until the due time, not for an interval")
+		require.Less(t, calls[0].at.Sub(began), 90*time.Second+10*time.Millisecond,
+			"the carrier sleeps until the due time, not for an interval")
 		require.Equal(t, []byte(`{"order":4711}`), calls[0].Body)
 		require.Equal(t, "shop.example:443", calls[0].Queue.Lane)
 		got := r.get(t, made.Ref())
@@ -210,7 +212,8 @@ func onStores(t *testing.T, test func(t *testing.T, s store.Store)) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ringback.db")
 		synctest.Test(t, func(t *testing.T) {
-			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Limits: policy.Builtin().Limits(), Logger: quiet})
+			s, err := sqlite.Open(t.Context(),
+				sqlite.Options{Path: path, Limits: policy.Builtin().Limits(), Logger: quiet})
 			require.NoError(t, err)
 			test(t, s)
 		})
@@ -239,7 +242,8 @@ func TestDelivery_ConsecutiveDueTimesAreOnTime(t *testing.T) {
 
 func TestLadder_IsFollowedToItsEnd(t *testing.T) {
 	onStores(t, func(t *testing.T, s store.Store) {
-		testLadder(t, s, policy.Terms{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute, 10 * time.Minute}, Retries: new(4)},
+		testLadder(t, s,
+			policy.Terms{Ladder: policy.Ladder{15 * time.Second, 3 * time.Minute, 10 * time.Minute}, Retries: new(4)},
 			"15s", "3m", "10m", "10m")
 	})
 }
@@ -250,8 +254,9 @@ func TestLadder_BuiltinOneIsFollowedToItsEnd(t *testing.T) {
 	})
 }
 
-// testLadder requires that a job with these terms is attempted at once and then after each wait, until it is dead. In a wait of
-// more than ten minutes the dispatcher starts anew, so that the hours without work cost no processor time; s must be shared then.
+// testLadder requires that a job with these terms is attempted at once and then after each wait, until it is dead. In a
+// wait of more than ten minutes the dispatcher starts anew, so that the hours without work cost no processor time; s
+// must be shared then.
 func testLadder(t *testing.T, s store.Store, terms policy.Terms, waits ...string) {
 	t.Helper()
 	const took = 700 * time.Millisecond
@@ -311,7 +316,8 @@ func TestDelivery_ResumesWhenAReceiverRecovers(t *testing.T) {
 			return policy.Result{Status: 204}
 		}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		made := r.register(t, job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{time.Second}, Retries: new(5)}}})
+		made := r.register(t,
+			job.New{Spec: job.Spec{Terms: policy.Terms{Ladder: policy.Ladder{time.Second}, Retries: new(5)}}})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		got := r.get(t, made.Ref())
@@ -340,7 +346,8 @@ func TestDelivery_NoRetryAfterTheExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{MaxAge: 30 * time.Second}})
+		_, err := r.PutTopic(t.Context(),
+			store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{MaxAge: 30 * time.Second}})
 		require.NoError(t, err)
 		terms := policy.Terms{Ladder: policy.Ladder{20 * time.Second}, Retries: new(50)}
 		expiring := r.register(t, job.New{Spec: job.Spec{Terms: terms}, ExpiresIn: 30 * time.Second})
@@ -348,7 +355,9 @@ func TestDelivery_NoRetryAfterTheExpiry(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		synctest.Wait()
 		require.Len(t, rec.calls(), 4, "two attempts each")
-		for ref, reason := range map[job.Ref]policy.Reason{expiring.Ref(): policy.ReasonExpired, aging.Ref(): policy.ReasonMaxAge} {
+		for ref, reason := range map[job.Ref]policy.Reason{
+			expiring.Ref(): policy.ReasonExpired, aging.Ref(): policy.ReasonMaxAge,
+		} {
 			got := r.get(t, ref)
 			require.Equal(t, reason, got.Reason)
 			require.Equal(t, 2, got.Attempts)
@@ -365,7 +374,10 @@ func TestPolicies_ApplyToRegisteredJobs(t *testing.T) {
 		made := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "short"}}, Delay: time.Minute})
 		_, err := r.PutTopic(t.Context(), store.Topic{
 			Namespace: "default", Name: "short",
-			Policy: policy.Topic{Ladder: policy.Ladder{time.Second, 2 * time.Second}, Headers: map[string][]string{"X-Team": {"till"}}},
+			Policy: policy.Topic{
+				Ladder:  policy.Ladder{time.Second, 2 * time.Second},
+				Headers: map[string][]string{"X-Team": {"till"}},
+			},
 		})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
@@ -404,7 +416,8 @@ func TestIsolation_HangingReceiversDelayNoOther(t *testing.T) {
 			for i := range 12 + more {
 				every := 10_000 + host // milliseconds
 				delay := time.Duration(max(0, i-more)*every) * time.Millisecond
-				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: lane}}, Delay: delay})
+				jobs = append(jobs,
+					job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: lane}}, Delay: delay})
 			}
 		}
 		r.registerAll(t, jobs)
@@ -464,7 +477,8 @@ func TestFaults_LostRepliesLoseNoJob(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: faulty, Deliverer: rec})
 		taken := map[string]bool{}
 		for i := range 200 {
-			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{ID: fmt.Sprintf("job-%d", i), URL: "https://x.example/"}}})[0]
+			got := r.Register(t.Context(),
+				[]job.New{{Spec: job.Spec{ID: fmt.Sprintf("job-%d", i), URL: "https://x.example/"}}})[0]
 			if got.Err == nil {
 				taken[got.Job.ID] = true
 			} else {
@@ -498,7 +512,8 @@ func TestFairness_RetriesDoNotStarveFirstAttempts(t *testing.T) {
 		terms := policy.Terms{Ladder: policy.Ladder{time.Second}, Retries: new(3)}
 		var storm []job.New
 		for range testlevel.Of(4000, 20_000) {
-			storm = append(storm, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: "storm"}, Terms: terms}})
+			storm = append(storm,
+				job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: "storm"}, Terms: terms}})
 		}
 		for _, got := range r.Register(t.Context(), storm) {
 			require.NoError(t, got.Err)

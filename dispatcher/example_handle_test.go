@@ -31,7 +31,8 @@ func ExampleDispatcher_Handle() {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, log := context.Background(), slog.New(slog.DiscardHandler)
 	defaults := sqlite.Defaults(policy.Builtin())
-	st, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: defaults.Limits(), Logger: log})
+	st, err := sqlite.Open(ctx,
+		sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: defaults.Limits(), Logger: log})
 	if err != nil {
 		panic(err)
 	}
@@ -59,7 +60,8 @@ func ExampleDispatcher_Handle() {
 	defer d.Close() // calls in flight end, before the store is closed
 
 	result := d.Register(ctx, []job.New{{Spec: job.Spec{
-		ID: "ship-1", Queue: job.Queue{Topic: "order.ship"}, BodyKind: job.BodyJSON, Body: []byte(`{"Number": 1, "Stock": 0}`),
+		ID: "ship-1", Queue: job.Queue{Topic: "order.ship"}, BodyKind: job.BodyJSON,
+		Body: []byte(`{"Number": 1, "Stock": 0}`),
 	}}})[0]
 	if result.Err != nil {
 		panic(result.Err)

@@ -34,7 +34,8 @@ func Example() {
 	log := slog.New(slog.DiscardHandler)
 
 	defaults := sqlite.Defaults(policy.Builtin())
-	st, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "ringback.db"), Limits: defaults.Limits(), Logger: log})
+	st, err := sqlite.Open(ctx,
+		sqlite.Options{Path: filepath.Join(dir, "ringback.db"), Limits: defaults.Limits(), Logger: log})
 	if err != nil {
 		panic(err)
 	}

@@ -44,8 +44,12 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 		"an open breaker": {
 			policy: policy.Topic{Breaker: hour}, answer: policy.Result{Class: policy.ClassRefused},
 		},
-		"a rate":           {policy: policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204}},
-		"a rate of a lane": {policy: policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204}},
+		"a rate": {
+			policy: policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204},
+		},
+		"a rate of a lane": {
+			policy: policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}, answer: policy.Result{Status: 204},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,11 +63,15 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 				for _, topic := range []string{"default", "old"} {
 					if keep.pause {
 						q := job.Queue{Namespace: "default", Topic: topic, Lane: "shop.example:443"}
-						_, err := r.ChangeLane(t.Context(), q, 0, func(l *policy.Lane) error { l.Paused = true; return nil })
+						_, err := r.ChangeLane(t.Context(), q, 0,
+							func(l *policy.Lane) error { l.Paused = true; return nil })
 						require.NoError(t, err)
 					}
 					if keep.answer.Status+len(keep.answer.Class) > 0 {
-						r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic}, Terms: policy.Terms{Ladder: policy.Ladder{time.Hour}}}})
+						r.register(t, job.New{Spec: job.Spec{
+							Queue: job.Queue{Topic: topic},
+							Terms: policy.Terms{Ladder: policy.Ladder{time.Hour}},
+						}})
 					}
 				}
 				time.Sleep(2 * time.Second)
@@ -85,7 +93,9 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 					subject := body["job"].(map[string]any)
 					reasons[subject["id"].(string)] = subject["reason"]
 				}
-				for ref, reason := range map[job.Ref]policy.Reason{expires.Ref(): policy.ReasonExpired, ages.Ref(): policy.ReasonMaxAge} {
+				for ref, reason := range map[job.Ref]policy.Reason{
+					expires.Ref(): policy.ReasonExpired, ages.Ref(): policy.ReasonMaxAge,
+				} {
 					got := r.get(t, ref)
 					require.Equal(t, job.Dead, got.State)
 					require.Equal(t, reason, got.Reason)
@@ -128,7 +138,8 @@ func TestExpiry_EndsARetryOfAPausedTopic(t *testing.T) {
 		ages := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}, Terms: terms}})
 		time.Sleep(10 * time.Second)
 		for name, maxAge := range map[string]time.Duration{"default": 0, "old": 20 * time.Second} {
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{Paused: true, MaxAge: maxAge}})
+			_, err := r.PutTopic(t.Context(),
+				store.Topic{Namespace: "default", Name: name, Policy: policy.Topic{Paused: true, MaxAge: maxAge}})
 			require.NoError(t, err)
 		}
 		time.Sleep(20 * time.Second)
@@ -143,7 +154,8 @@ func TestExpiry_UsesTheCurrentPolicy(t *testing.T) {
 		rec := &receiver{answer: statusByTopic(200)}
 		r := startExpiring(t, nil, rec, policy.Topic{Paused: true})
 		made := r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "old"}}})
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{Paused: true, MaxAge: time.Hour}})
+		_, err := r.PutTopic(t.Context(),
+			store.Topic{Namespace: "default", Name: "old", Policy: policy.Topic{Paused: true, MaxAge: time.Hour}})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.Equal(t, job.Ready, r.get(t, made.Ref()).State)
@@ -155,21 +167,25 @@ func TestExpiry_EndsEveryJobOnceDespiteLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: statusByTopic(200)}
-		_, err := store.PutTopic(t.Context(), st, store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
-			Paused: true, OnDead: callbackTo("https://callback.example/"),
-		}})
+		_, err := store.PutTopic(
+			t.Context(), st, store.Topic{Namespace: "default", Name: "default", Policy: policy.Topic{
+				Paused: true, OnDead: callbackTo("https://callback.example/"),
+			}},
+		)
 		require.NoError(t, err)
 		start(t, dispatcher.Options{Store: storetest.Faulty(st, storetest.Share(7, 0.2)), Deliverer: rec})
 		const jobs = 300
 		for range jobs {
 			var e store.NewJob
-			e.ID, e.URL, e.Method, e.ExpiresIn = string(store.NewToken()), "https://shop.example/", "POST", 10*time.Second
+			e.ID, e.URL, e.Method, e.ExpiresIn = string(store.NewToken()), "https://shop.example/", "POST",
+				10*time.Second
 			e.Queue = job.Queue{Namespace: "default", Topic: "default", Lane: "a"}
 			_, err := st.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 			require.NoError(t, err)
 		}
 		time.Sleep(2 * time.Minute)
-		stats, err := st.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
+		stats, err := st.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"default"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		sent := map[string]int{}
@@ -193,7 +209,8 @@ func TestExpiry_RevivalNeedsANewOne(t *testing.T) {
 			{ID: made.ID, Reason: "the job would expire before it is due: set expires_in"},
 		}}, w.WorkCounts)
 		pace := policy.Rate{Starts: 1, Per: time.Minute}
-		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkRevive, ExpiresIn: time.Minute, Rate: pace}).Done)
+		require.EqualValues(t, 1,
+			r.work(t, store.WorkOrder{Action: store.WorkRevive, ExpiresIn: time.Minute, Rate: pace}).Done)
 		require.Equal(t, time.Minute, r.get(t, made.Ref()).ExpiresAt.Sub(r.get(t, made.Ref()).DueAt))
 	})
 }
@@ -223,7 +240,8 @@ type lookupCounter struct {
 }
 
 func (l *lookupCounter) Shards() []store.Shard {
-	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lookupCounterShard{next, l} })
+	return storetest.WrapShards(l.Store,
+		func(_ int, next store.Shard) store.Shard { return lookupCounterShard{next, l} })
 }
 
 type lookupCounterShard struct {
@@ -260,7 +278,10 @@ func TestExpiry_PastOneRefusesNewJobsOnly(t *testing.T) {
 			ended := now.Add(time.Minute)
 			requests = append(requests,
 				job.New{Spec: spec("soon"), ExpiresAt: ended.Add(-time.Second)},
-				job.New{Spec: job.Spec{ID: "soon", URL: "https://other.example/", Queue: job.Queue{Lane: "b"}}, ExpiresAt: ended},
+				job.New{
+					Spec:      job.Spec{ID: "soon", URL: "https://other.example/", Queue: job.Queue{Lane: "b"}},
+					ExpiresAt: ended,
+				},
 				job.New{Spec: spec("new"), ExpiresAt: ended},
 				job.New{Spec: spec(""), ExpiresAt: ended},
 				job.New{Spec: spec("new"), Delay: time.Minute, ExpiresAt: time.Now().Add(time.Second)},
@@ -269,7 +290,8 @@ func TestExpiry_PastOneRefusesNewJobsOnly(t *testing.T) {
 			)
 			results := r.Register(t.Context(), requests)
 			for i, want := range []store.Outcome{
-				store.Existing, store.Existing, store.Existing, store.Conflict, store.Conflict, 0, 0, 0, 0, store.Created,
+				store.Existing, store.Existing, store.Existing, store.Conflict, store.Conflict, 0, 0, 0, 0,
+				store.Created,
 			} {
 				require.Equal(t, want, results[i].Outcome, i)
 				if want == 0 {

@@ -27,8 +27,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// scene is a dispatcher on an empty store, whose receiver answers as the job's path says: /ok, /500, /refused, /later (429
-// with Retry-After: 30), /hang (until the dispatcher stops), /refused-then-hang.
+// scene is a dispatcher on an empty store, whose receiver answers as the job's path says: /ok, /500, /refused, /later
+// (429 with Retry-After: 30), /hang (until the dispatcher stops), /refused-then-hang.
 type scene struct {
 	*fixture
 	t *testing.T
@@ -79,7 +79,8 @@ func (s *scene) putLane(lane string, settings policy.Lane) {
 func (s *scene) add(topic, lane, path string, change ...func(*job.New)) job.Job {
 	s.t.Helper()
 	n := job.New{Spec: job.Spec{
-		Queue: job.Queue{Topic: topic, Lane: lane}, URL: "https://shop.example" + path, Terms: policy.Terms{Timeout: 10 * time.Minute},
+		Queue: job.Queue{Topic: topic, Lane: lane}, URL: "https://shop.example" + path,
+		Terms: policy.Terms{Timeout: 10 * time.Minute},
 	}}
 	for _, c := range change {
 		c(&n)
@@ -125,8 +126,8 @@ func retries(ladder ...time.Duration) func(*job.New) {
 	return func(n *job.New) { n.Ladder = ladder }
 }
 
-// waits are situations in which a job waits. in is the time until the end of the wait, roughly; zero: unknown. detail is a
-// part of the sentence.
+// waits are situations in which a job waits. in is the time until the end of the wait, roughly; zero: unknown. detail
+// is a part of the sentence.
 var waits = []struct {
 	name    string
 	options dispatcher.Options
@@ -158,12 +159,15 @@ var waits = []struct {
 		}, job.WaitRetry, time.Hour, "failed attempt 3 for its last one, since it has fewer retries by now (1)",
 	},
 	{
-		"dead by a shorter max_age before its retry", dispatcher.Options{}, func(s *scene) job.Job {
+		"dead by a shorter max_age before its retry",
+		dispatcher.Options{},
+		func(s *scene) job.Job {
 			j := s.add("orders", "a", "/500", retries(time.Hour))
 			s.attempted(j, 1)
 			s.put("orders", policy.Topic{MaxAge: time.Minute})
 			return j
-		}, job.WaitEnd, time.Hour, "Will be dead (max_age) without another attempt: its max_age is 1m. PATCH /v1/topics/orders to set",
+		}, job.WaitEnd, time.Hour,
+		"Will be dead (max_age) without another attempt: its max_age is 1m. PATCH /v1/topics/orders to set",
 	},
 	{
 		"expired before the breaker's cooldown ends", dispatcher.Options{}, func(s *scene) job.Job {
@@ -187,13 +191,16 @@ var waits = []struct {
 		}, job.WaitRetry, 10 * time.Minute, "failed attempt 1 of 2",
 	},
 	{
-		"retry without a URL", dispatcher.Options{}, func(s *scene) job.Job {
+		"retry without a URL",
+		dispatcher.Options{},
+		func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
 			j := s.order(s.t, retries(time.Hour), func(n *job.New) { n.Lane = "a" })
 			s.put("orders", policy.Topic{})
 			s.attempted(j, 1)
 			return j
-		}, job.WaitRetry, time.Hour, "so the next attempt fails, too: PATCH /v1/topics/orders or /v1/topics/orders/lanes/a to set a url",
+		}, job.WaitRetry, time.Hour,
+		"so the next attempt fails, too: PATCH /v1/topics/orders or /v1/topics/orders/lanes/a to set a url",
 	},
 	{
 		"retry of a pulled job", dispatcher.Options{}, func(s *scene) job.Job {
@@ -205,12 +212,15 @@ var waits = []struct {
 		}, job.WaitRetry, time.Hour, "or for as long as its consumer asked for",
 	},
 	{
-		"topic paused", dispatcher.Options{}, func(s *scene) job.Job {
+		"topic paused",
+		dispatcher.Options{},
+		func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Paused: true, Pause: policy.Pause{
 				At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), By: "ops-anna", Note: "receiver moves",
 			}})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitPaused, 0, "Topic orders is paused since 2030-01-31T08:00:00Z by ops-anna (receiver moves): POST /v1/topics/orders/resume",
+		}, job.WaitPaused, 0,
+		"Topic orders is paused since 2030-01-31T08:00:00Z by ops-anna (receiver moves): POST /v1/topics/orders/resume",
 	},
 	{
 		"topic paused, of a job due later", dispatcher.Options{}, func(s *scene) job.Job {
@@ -225,20 +235,26 @@ var waits = []struct {
 		}, job.WaitPaused, 0, "Lane a of topic orders is paused (moves): POST /v1/topics/orders/lanes/a/resume",
 	},
 	{
-		"lane at the lane_concurrency of its topic", dispatcher.Options{}, func(s *scene) job.Job {
+		"lane at the lane_concurrency of its topic",
+		dispatcher.Options{},
+		func(s *scene) job.Job {
 			s.put("orders", policy.Topic{LaneConcurrency: 1})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitLaneFull, 0, "lane_concurrency of 1: the job follows when an attempt ends, and PATCH /v1/topics/orders raises",
+		}, job.WaitLaneFull, 0,
+		"lane_concurrency of 1: the job follows when an attempt ends, and PATCH /v1/topics/orders raises",
 	},
 	{
-		"lane at its own lower limit", dispatcher.Options{}, func(s *scene) job.Job {
+		"lane at its own lower limit",
+		dispatcher.Options{},
+		func(s *scene) job.Job {
 			s.put("orders", policy.Topic{LaneConcurrency: 3})
 			s.putLane("a", policy.Lane{LaneConcurrency: 2})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitLaneFull, 0, "lane_concurrency of 2: the job follows when an attempt ends, and PATCH /v1/topics/orders/lanes/a raises",
+		}, job.WaitLaneFull, 0,
+		"lane_concurrency of 2: the job follows when an attempt ends, and PATCH /v1/topics/orders/lanes/a raises",
 	},
 	{
 		"behind a running job of an ordered lane", dispatcher.Options{}, func(s *scene) job.Job {
@@ -253,7 +269,8 @@ var waits = []struct {
 			s.putLane("a", policy.Lane{Ordered: true})
 			s.attempted(s.add("orders", "a", "/refused", retries(time.Hour), func(n *job.New) { n.ID = "first" }), 1)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitOrder, time.Hour, "job first has to end first: it waits for its next attempt. POST /v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels",
+		}, job.WaitOrder, time.Hour, "job first has to end first: it waits for its next attempt. POST " +
+			"/v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels",
 	},
 	{
 		"topic at its workers", dispatcher.Options{}, func(s *scene) job.Job {
@@ -437,7 +454,8 @@ func TestExplain_NamesWhatAJobWaitsForOnRedis(t *testing.T) {
 		for n, c := range waits {
 			t.Run(engine.name+"/"+c.name, func(t *testing.T) {
 				s, err := redis.Open(t.Context(), redis.Options{
-					URL: engine.url, Shards: engine.shards, Prefix: fmt.Sprint("scene", n), Limits: policy.Builtin().Limits(), Logger: quiet,
+					URL: engine.url, Shards: engine.shards, Prefix: fmt.Sprint("scene", n),
+					Limits: policy.Builtin().Limits(), Logger: quiet,
 				})
 				require.NoError(t, err)
 				testWait(t, n, s)
@@ -449,7 +467,10 @@ func TestExplain_NamesWhatAJobWaitsForOnRedis(t *testing.T) {
 func TestExplain_ComparesATopicsWorkersWithTheAttemptsOfTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := model()
-		work := dispatcher.Options{Store: all, Deliverer: &receiver{answer: answerByPath}, Workers: 1, Grace: time.Second}
+		work := dispatcher.Options{
+			Store: all, Deliverer: &receiver{answer: answerByPath},
+			Workers: 1, Grace: time.Second,
+		}
 		s := &scene{start(t, work), t}
 		other := start(t, work)
 		front := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
@@ -465,7 +486,8 @@ func TestExplain_ComparesATopicsWorkersWithTheAttemptsOfTheProcess(t *testing.T)
 		}
 		got := front.explain(t, j).WaitingFor
 		require.Equal(t, job.WaitWorker, got.Kind)
-		require.Contains(t, got.Detail, "all processes together have 2 attempts of topic orders in flight, and each makes at most 2 (workers)")
+		require.Contains(t, got.Detail,
+			"all processes together have 2 attempts of topic orders in flight, and each makes at most 2 (workers)")
 	})
 }
 
@@ -503,14 +525,16 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 		},
 		"secret header of the lane": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.Headers = secret; return nil })
+				_, err := r.ChangeLane(t.Context(), ofLane, 0,
+					func(l *policy.Lane) error { l.Headers = secret; return nil })
 				require.NoError(t, err)
 			},
 			detail: "The secret header Authorization of lane customer-42 of topic orders is not readable",
 		},
 		"secret header of the topic": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Headers = secret; return nil })
+				_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+					func(p *policy.Topic) error { p.Headers = secret; return nil })
 				require.NoError(t, err)
 			},
 			detail: "The secret header Authorization of topic orders is not readable",
@@ -531,8 +555,10 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 				later := first.register(t, job.New{Spec: n.Spec, Delay: time.Hour})
 				require.Equal(t, job.WaitWorker, first.explain(t, j).WaitingFor.Kind)
 
-				second := start(t, dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2)})
-				time.Sleep(15 * time.Second) // the lane is in the cooldown after a second attempt that could not be made
+				second := start(t,
+					dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2)})
+				// the lane is in the cooldown after a second attempt that could not be made
+				time.Sleep(15 * time.Second)
 				synctest.Wait()
 				for _, j := range []job.Job{j, later} {
 					got := second.explain(t, j).WaitingFor
@@ -542,7 +568,8 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 					require.Zero(t, got.Until)
 				}
 				keyless := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
-				require.NotEqual(t, job.WaitSecret, keyless.explain(t, later).WaitingFor.Kind, "a process that only registers needs no key")
+				require.NotEqual(t, job.WaitSecret, keyless.explain(t, later).WaitingFor.Kind,
+					"a process that only registers needs no key")
 				due := keyless.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/hook"}})
 				for _, j := range []job.Job{j, due} {
 					got := keyless.explain(t, j).WaitingFor
@@ -568,13 +595,15 @@ func TestExplain_ConsumersNeedNoSecretsOfReceivers(t *testing.T) {
 		_, err = first.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.Headers = secret; return nil })
 		require.NoError(t, err)
 		plain := first.register(t, job.New{Spec: job.Spec{Queue: ofLane}})
-		own := first.register(t, job.New{Spec: job.Spec{Queue: ofLane, Header: map[string][]string{"X-Api-Key": {"k"}}}})
+		own := first.register(t,
+			job.New{Spec: job.Spec{Queue: ofLane, Header: map[string][]string{"X-Api-Key": {"k"}}}})
 		second := start(t, dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2)})
 		for deliver, detail := range map[policy.Deliver][2]string{
 			policy.DeliverPull:    {"waits for a client", "waits for a client"},
 			policy.DeliverHandler: {"if none runs, start one", "The secret header X-Api-Key of the job"},
 		} {
-			_, err := first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Deliver = deliver; return nil })
+			_, err := first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+				func(p *policy.Topic) error { p.Deliver = deliver; return nil })
 			require.NoError(t, err)
 			time.Sleep(15 * time.Second) // the cooldown after an attempt that could not be made is over
 			require.Contains(t, second.explain(t, plain).WaitingFor.Detail, detail[0])
@@ -600,7 +629,8 @@ func TestExplain_AnotherSecretIsNotNeeded(t *testing.T) {
 		j := second.register(t, job.New{Spec: job.Spec{
 			Queue: ofLane, URL: "https://shop.example/hook", Header: map[string][]string{"Authorization": {"Bearer 2"}},
 		}})
-		require.Equal(t, job.WaitWorker, second.explain(t, j).WaitingFor.Kind, "the lane's secret and the job's header replace the topic's")
+		require.Equal(t, job.WaitWorker, second.explain(t, j).WaitingFor.Kind,
+			"the lane's secret and the job's header replace the topic's")
 	})
 }
 
@@ -612,11 +642,13 @@ func TestExplain_UnreadableSettingsAreAPause(t *testing.T) {
 			Namespace: job.DefaultNamespace, Name: "bad", Policy: policy.Topic{URL: "https://topic.example/"},
 		})
 		require.NoError(t, err)
-		_, err = first.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
+		_, err = first.ChangeLane(t.Context(), ofLane, 0,
+			func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
 		require.NoError(t, err)
 		ofBad := job.Queue{Namespace: job.DefaultNamespace, Topic: "bad", Lane: "any"}
 		damaged := &damagedSettings{Store: all, damaged: map[store.DocumentKey]bool{}}
-		damaged.damage(store.DocumentKey{Kind: store.KindTopic, Namespace: job.DefaultNamespace, Name: "bad"}, store.LaneKey(ofLane))
+		damaged.damage(store.DocumentKey{Kind: store.KindTopic, Namespace: job.DefaultNamespace, Name: "bad"},
+			store.LaneKey(ofLane))
 		r := start(t, dispatcher.Options{Store: damaged, Deliverer: &receiver{answer: status(200)}})
 		for q, detail := range map[job.Queue]string{
 			ofBad:  "The policy of topic bad is not readable",
@@ -652,12 +684,14 @@ func TestExplain_EffectiveIsTheJobsOverTheLanesOverTheTopics(t *testing.T) {
 		require.Equal(t, 25*time.Hour+time.Minute, x.Terms.MaxAge)
 		require.Equal(t, policy.Builtin().GiveUpOn, x.Terms.GiveUpOn)
 
-		_, err = r.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.URL = "https://lane.example/"; return nil })
+		_, err = r.ChangeLane(t.Context(), ofLane, 0,
+			func(l *policy.Lane) error { l.URL = "https://lane.example/"; return nil })
 		require.NoError(t, err)
 		require.Equal(t, "https://lane.example/", r.explain(t, got.Job).Effective.URL)
 
 		own := r.register(t, job.New{Spec: job.Spec{
-			Queue: ofLane, URL: "https://job.example/", Terms: policy.Terms{Ladder: policy.Ladder{time.Second}, Timeout: time.Second},
+			Queue: ofLane, URL: "https://job.example/",
+			Terms: policy.Terms{Ladder: policy.Ladder{time.Second}, Timeout: time.Second},
 		}, Delay: time.Hour})
 		x = r.explain(t, own).Effective
 		require.Equal(t, "https://job.example/", x.URL)
@@ -675,7 +709,8 @@ func TestExplain_SeesSettingsThatAnotherProcessHasJustPut(t *testing.T) {
 		other := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
 		j := front.register(t, job.New{Spec: job.Spec{Queue: ofLane}, Delay: time.Hour})
 		require.Equal(t, job.WaitDue, front.explain(t, j).WaitingFor.Kind)
-		_, err := other.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Paused = true; return nil })
+		_, err := other.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
 		require.Equal(t, job.WaitPaused, front.explain(t, j).WaitingFor.Kind)
 	})
@@ -690,7 +725,8 @@ func TestExplain_CountsTheRetriesLeft(t *testing.T) {
 		for _, left := range []int{1, 0} {
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, left, r.explain(t, j).Effective.RetriesLeft)
-			require.Equal(t, left+1, rec.calls()[len(rec.calls())-1].RetriesLeft, "as the attempt's header counted before it")
+			require.Equal(t, left+1, rec.calls()[len(rec.calls())-1].RetriesLeft,
+				"as the attempt's header counted before it")
 			time.Sleep(11 * time.Minute)
 		}
 		time.Sleep(11 * time.Minute)
@@ -702,7 +738,8 @@ func TestExplain_CountsTheRetriesLeft(t *testing.T) {
 func TestExplain_ARunningJobWaitsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: answerByPath}})
-		j := r.register(t, job.New{Spec: job.Spec{URL: "https://shop.example/hang", Terms: policy.Terms{Timeout: time.Hour}}})
+		j := r.register(t,
+			job.New{Spec: job.Spec{URL: "https://shop.example/hang", Terms: policy.Terms{Timeout: time.Hour}}})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Equal(t, job.Running, r.get(t, j.Ref()).State)
@@ -730,7 +767,9 @@ func (f *failingReads) fail(ctx context.Context, when *atomic.Bool) error {
 	return store.ErrUnavailable
 }
 
-func (f *failingReads) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (f *failingReads) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if err := f.fail(ctx, &f.settings); err != nil {
 		return nil, 0, err
 	}
@@ -758,7 +797,10 @@ func TestExplain_LogsFailuresNowAndThenAndNotThoseOfCallersWhoLeft(t *testing.T)
 		log := new(testlog.Log)
 		reads := &failingReads{Store: model()}
 		reads.settings.Store(true)
-		d, err := dispatcher.New(dispatcher.Options{Store: reads, RegisterOnly: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		d, err := dispatcher.New(dispatcher.Options{
+			Store: reads, RegisterOnly: true,
+			Logger: slog.New(slog.NewTextHandler(log, nil)),
+		})
 		require.NoError(t, err)
 		left, leave := context.WithCancel(t.Context())
 		leave()

@@ -51,7 +51,8 @@ func TestWakeups_ReachTheCarrierOfABusyProcess(t *testing.T) {
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		var worst time.Duration
 		for i := range 5 {
-			a.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Lane: fmt.Sprint("l", i)}}, Delay: 5 * time.Millisecond})
+			a.register(t,
+				job.New{Spec: job.Spec{Queue: job.Queue{Lane: fmt.Sprint("l", i)}}, Delay: 5 * time.Millisecond})
 			time.Sleep(5*time.Second + 77*time.Millisecond)
 		}
 		for _, c := range idle.calls() {
@@ -69,7 +70,9 @@ type failingTopics struct {
 	read *atomic.Int32
 }
 
-func (f failingTopics) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (f failingTopics) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if f.read != nil {
 		f.read.Add(1)
 	}
@@ -88,9 +91,11 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		rec := &receiver{answer: status(200)}
 		a := start(t, dispatcher.Options{Store: shared{m}, Deliverer: rec})
-		_, err := a.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/"}})
+		_, err := a.PutTopic(t.Context(),
+			store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/"}})
 		require.NoError(t, err)
-		got := a.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}, Delay: time.Minute}})[0]
+		got := a.Register(t.Context(),
+			[]job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}, Delay: time.Minute}})[0]
 		require.NoError(t, got.Err)
 		require.NoError(t, a.stop())
 		n := new(atomic.Int32)
@@ -105,11 +110,15 @@ func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
 func TestRegister_ReadsPoliciesOnce(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	read := new(atomic.Int32)
-	d, err := dispatcher.New(dispatcher.Options{Store: failingTopics{Store: m, read: read}, Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet})
+	d, err := dispatcher.New(dispatcher.Options{
+		Store:     failingTopics{Store: m, read: read},
+		Deliverer: &receiver{answer: status(200)}, Declared: true, Logger: quiet,
+	})
 	require.NoError(t, err)
 	var jobs []job.New
 	for i := range 500 {
-		jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "typo"}, ID: fmt.Sprint(i)}})
+		jobs = append(jobs,
+			job.New{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "typo"}, ID: fmt.Sprint(i)}})
 	}
 	d.Register(t.Context(), jobs)
 	require.Less(t, read.Load(), int32(5))
@@ -117,7 +126,10 @@ func TestRegister_ReadsPoliciesOnce(t *testing.T) {
 
 func TestDefaults_MayBePartial(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
-	d, err := dispatcher.New(dispatcher.Options{Store: m, Deliverer: &receiver{answer: status(200)}, Defaults: policy.Topic{Workers: 4}, Logger: quiet})
+	d, err := dispatcher.New(dispatcher.Options{
+		Store: m, Deliverer: &receiver{answer: status(200)},
+		Defaults: policy.Topic{Workers: 4}, Logger: quiet,
+	})
 	require.NoError(t, err)
 	require.Equal(t, 4, d.Effective(t.Context(), "", policy.Topic{}).Workers)
 }
@@ -141,12 +153,17 @@ func TestIsolation_SlowReceiversDelayNoOther(t *testing.T) {
 		var jobs []job.New
 		for i := range 400 {
 			for l := range 10 {
-				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("slow-", l)}}, Delay: time.Duration(i) * time.Millisecond})
+				jobs = append(jobs, job.New{Spec: job.Spec{
+					URL:   "https://x.example/",
+					Queue: job.Queue{Lane: fmt.Sprint("slow-", l)},
+				}, Delay: time.Duration(i) * time.Millisecond})
 			}
 		}
 		for host := range 200 {
 			for i := range 6 {
-				jobs = append(jobs, job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("good-", host)}}, Delay: time.Duration(i*10_000+host*17) * time.Millisecond})
+				jobs = append(jobs,
+					job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: fmt.Sprint("good-",
+						host)}}, Delay: time.Duration(i*10_000+host*17) * time.Millisecond})
 			}
 		}
 		r.registerAll(t, jobs)
@@ -203,7 +220,9 @@ func (g stallingShard) Carry(ctx context.Context, tok store.Token, r store.Carry
 	return g.Shard.Carry(ctx, tok, r)
 }
 
-func (g stallingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (g stallingShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	if err := g.wait(ctx); err != nil {
 		return nil, store.ClaimResult{}, err
 	}
@@ -258,7 +277,9 @@ func (s lateClaimShard) Claim(ctx context.Context, tok store.Token, r store.Clai
 	return c, err
 }
 
-func (s lateClaimShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s lateClaimShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
 	return s.Shard.Settle(ctx, tok, it, n)
 }
@@ -270,7 +291,8 @@ func TestFaults_SlowStoreGetsLongerLeases(t *testing.T) {
 			time.Sleep(r.Timeout - time.Millisecond)
 			return policy.Result{Status: 200}
 		}}
-		r := start(t, dispatcher.Options{Store: lateClaim{m, 4900 * time.Millisecond, 300 * time.Millisecond}, Deliverer: rec})
+		r := start(t,
+			dispatcher.Options{Store: lateClaim{m, 4900 * time.Millisecond, 300 * time.Millisecond}, Deliverer: rec})
 		made := r.register(t, job.New{})
 		time.Sleep(time.Minute)
 		require.Len(t, rec.calls(), 1)
@@ -298,7 +320,10 @@ func (stuckInsertShard) Insert(ctx context.Context, _ store.Token, _ []store.New
 func TestRegister_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
-		d, err := dispatcher.New(dispatcher.Options{Store: stuckInsertStore{m}, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+		d, err := dispatcher.New(dispatcher.Options{
+			Store:     stuckInsertStore{m},
+			Deliverer: &receiver{answer: status(200)}, Logger: quiet,
+		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -325,7 +350,9 @@ type oldRevisionShard struct {
 	oldRevisionStore
 }
 
-func (o oldRevisionShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (o oldRevisionShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return o.Shard.ListDocuments(ctx, after, limit, known)
 }
 
@@ -335,13 +362,17 @@ func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.Cl
 	return c, err
 }
 
-func (o oldRevisionShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (o oldRevisionShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	e, c, err := o.Shard.Settle(ctx, tok, it, n)
 	c.Revision--
 	return e, c, err
 }
 
-func (o oldRevisionStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (o oldRevisionStore) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		o.read.Add(1)
 	}
@@ -378,7 +409,8 @@ func TestRegister_LooksUpIDsOnOtherShardsInOneCall(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 100 {
 			wg.Go(func() {
-				d.Register(t.Context(), []job.New{{Spec: job.Spec{ID: fmt.Sprint("id", i), URL: "https://x.example"}, Delay: time.Hour}})
+				d.Register(t.Context(),
+					[]job.New{{Spec: job.Spec{ID: fmt.Sprint("id", i), URL: "https://x.example"}, Delay: time.Hour}})
 			})
 		}
 		wg.Wait()

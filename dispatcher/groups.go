@@ -16,6 +16,8 @@ func (d *Dispatcher) Groups(ctx context.Context, filter store.Filter, by store.G
 }
 
 // GroupIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.
-func (d *Dispatcher) GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+func (d *Dispatcher) GroupIDs(
+	ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy,
+) (store.Groups, error) {
 	return grouping.CountIDs(ctx, d.store, namespace, ids, states, by)
 }

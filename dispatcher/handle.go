@@ -19,16 +19,17 @@ type Job = handlers.Job
 // HandlerFunc handles a job: see package handlers.
 type HandlerFunc = handlers.Func
 
-// Retry returns the error of a handler whose job is due again after a wait, of up to 30 days, instead of the ladder's; zero: at once.
-// It costs a retry. It may be wrapped, to say why.
+// Retry returns the error of a handler whose job is due again after a wait, of up to 30 days, instead of the ladder's;
+// zero: at once. It costs a retry. It may be wrapped, to say why.
 func Retry(after time.Duration) error { return &handlers.RetryError{After: after} }
 
 // Dead returns the error of a handler whose job is dead, whatever retries it has left. It may be wrapped.
 func Dead(reason string) error { return &handlers.DeadError{Err: errors.New(reason)} }
 
-// Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run, and registrations here, set
-// the topic's deliver to policy.DeliverHandler, and Run sets it again within a minute when it is changed. Handle is called before
-// Run, also while jobs are registered, and panics if it is not, or if the topic is invalid or has a handler.
+// Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run, and registrations
+// here, set the topic's deliver to policy.DeliverHandler, and Run sets it again within a minute when it is changed.
+// Handle is called before Run, also while jobs are registered, and panics if it is not, or if the topic is invalid or
+// has a handler.
 func (d *Dispatcher) Handle(topic string, f HandlerFunc) {
 	d.handling.Lock()
 	defer d.handling.Unlock()
@@ -53,8 +54,8 @@ const (
 	checkHandledInterval = time.Minute
 )
 
-// setHandledFirst sets how the topics with handlers are delivered before anything is claimed, unless the store takes too long:
-// then keepHandled logs it, and goes on trying.
+// setHandledFirst sets how the topics with handlers are delivered before anything is claimed, unless the store takes
+// too long: then keepHandled logs it, and goes on trying.
 func (d *Dispatcher) setHandledFirst(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, setHandledTimeout)
 	defer cancel()
@@ -67,7 +68,8 @@ func (d *Dispatcher) keepHandled(ctx context.Context) {
 	for {
 		wait := checkHandledInterval
 		if err := d.setAllHandled(ctx); err != nil && ctx.Err() == nil {
-			d.log.Log(ctx, pause.Level(), "setting topics to be delivered by their handlers failed, retrying", "err", err)
+			d.log.Log(ctx, pause.Level(),
+				"setting topics to be delivered by their handlers failed, retrying", "err", err)
 			wait = pause.Next()
 		} else {
 			pause.Reset()
@@ -109,7 +111,8 @@ func (d *Dispatcher) setHandled(ctx context.Context, topic string) error {
 		return nil
 	})
 	if err == nil && was != policy.DeliverHandler {
-		d.log.Info("topic set to be delivered by its handler", "topic", topic, "was", cmp.Or(was, policy.DeliverPush), "revision", put.Revision)
+		d.log.Info("topic set to be delivered by its handler", "topic", topic, "was", cmp.Or(was, policy.DeliverPush),
+			"revision", put.Revision)
 	}
 	return err
 }
@@ -119,8 +122,8 @@ func (d *Dispatcher) handles(namespace, topic string) bool {
 	return d.pool != nil && d.pool.Handles(namespace, topic)
 }
 
-// Close ends Run, as the end of its context does, and returns when it has ended. Run cannot be called after it. The store stays
-// open.
+// Close ends Run, as the end of its context does, and returns when it has ended. Run cannot be called after it. The
+// store stays open.
 func (d *Dispatcher) Close() {
 	d.closing.Do(func() { close(d.quit) })
 	if d.state.CompareAndSwap(idle, stopping) {

@@ -25,14 +25,15 @@ import (
 )
 
 const (
-	// handlerProcess is the variable with which this test binary is a program with a handler: the folder of its database.
+	// handlerProcess is the variable with which this test binary is a program with a handler: the folder of its
+	// database.
 	handlerProcess = "RINGBACK_TEST_HANDLER_PROCESS"
 	handlerLines   = "RINGBACK_TEST_HANDLER_LINES"
 	handledJobs    = 40
 )
 
-// runHandlerProcess registers jobs, handles them, and prints each step, until all are delivered. After as many lines as the
-// variable handlerLines says, if any, it waits to be killed.
+// runHandlerProcess registers jobs, handles them, and prints each step, until all are delivered. After as many lines as
+// the variable handlerLines says, if any, it waits to be killed.
 func runHandlerProcess(dir string) {
 	lines, _ := strconv.Atoi(os.Getenv(handlerLines))
 	var mu sync.Mutex
@@ -46,7 +47,8 @@ func runHandlerProcess(dir string) {
 	}
 	ctx := context.Background()
 	defaults := sqlite.Defaults(policy.Builtin())
-	st, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: defaults.Limits(), Logger: quiet})
+	st, err := sqlite.Open(ctx,
+		sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: defaults.Limits(), Logger: quiet})
 	if err != nil {
 		panic(err)
 	}
@@ -86,7 +88,8 @@ func runHandlerProcess(dir string) {
 func TestHandle_LosesNoJobWhenItsProcessIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	ended := make(map[string]int)
-	// run runs a process until it has printed so many lines, and kills it then; it reports whether the process was done.
+	// run runs a process until it has printed so many lines, and kills it then; it reports whether the process was
+	// done.
 	run := func(lines int) (done bool) {
 		process := exec.CommandContext(t.Context(), os.Args[0])
 		process.Env = append(os.Environ(), handlerProcess+"="+dir, handlerLines+"="+strconv.Itoa(lines))
@@ -113,7 +116,10 @@ func TestHandle_LosesNoJobWhenItsProcessIsKilled(t *testing.T) {
 	}
 	require.True(t, run(0))
 	require.Len(t, ended, handledJobs)
-	st, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "jobs.db"), Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet})
+	st, err := sqlite.Open(t.Context(), sqlite.Options{
+		Path:   filepath.Join(dir, "jobs.db"),
+		Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet,
+	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, st.Close()) }()
 	d, err := dispatcher.New(dispatcher.Options{Store: st, Logger: quiet, RegisterOnly: true})
@@ -137,7 +143,10 @@ func TestHandle_OnRedis(t *testing.T) {
 	st, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + server.Addr(), Logger: quiet})
 	require.NoError(t, err)
 	calls := make(chan *dispatcher.Job, 1)
-	r := start(t, dispatcher.Options{Store: st, Deliverer: &receiver{answer: status(200)}}, func(d *dispatcher.Dispatcher) {
+	r := start(t, dispatcher.Options{
+		Store:     st,
+		Deliverer: &receiver{answer: status(200)},
+	}, func(d *dispatcher.Dispatcher) {
 		d.Handle("orders", func(_ context.Context, j *dispatcher.Job) error { calls <- j; return nil })
 	})
 	made := r.order(t)

@@ -43,7 +43,8 @@ func (r *fixture) order(t *testing.T, change ...func(*job.New)) job.Job {
 // change changes the policy of the topic orders.
 func (r *fixture) change(t *testing.T, change func(*policy.Topic)) {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { change(p); return nil })
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0,
+		func(p *policy.Topic) error { change(p); return nil })
 	require.NoError(t, err)
 }
 
@@ -57,8 +58,9 @@ func TestHandle_CallsTheFunctionOfTheTopic(t *testing.T) {
 			n.Header, n.Delay = map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}}, time.Minute
 		})
 		require.Equal(t, &dispatcher.Job{
-			ID: made.ID, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "eu", Attempt: 1, RetriesLeft: 9, DueAt: made.DueAt,
-			Body: []byte("42"), ContentType: "text/plain", Header: map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}},
+			ID: made.ID, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "eu", Attempt: 1,
+			RetriesLeft: 9, DueAt: made.DueAt, Body: []byte("42"), ContentType: "text/plain",
+			Header: map[string][]string{"X-A": {"1"}, "Authorization": {"Bearer s3cret"}},
 			Labels: map[string]string{"a": "b"},
 		}, <-jobs)
 		require.False(t, time.Now().Before(made.DueAt))
@@ -89,12 +91,14 @@ func TestHandle_KeepsJobsWithURLsFromBeingSent(t *testing.T) {
 
 		var handled atomic.Int64
 		count := func(context.Context, *dispatcher.Job) error { handled.Add(1); return nil }
-		r := start(t, dispatcher.Options{Store: m, Deliverer: rec}, func(d *dispatcher.Dispatcher) { d.Handle("orders", count) })
+		r := start(t, dispatcher.Options{Store: m, Deliverer: rec},
+			func(d *dispatcher.Dispatcher) { d.Handle("orders", count) })
 		time.Sleep(2 * time.Second)
 		require.EqualValues(t, 1, handled.Load(), "a job that was there before")
 		require.Equal(t, job.Delivered, r.get(t, before.Ref()).State)
 
-		register.change(t, func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPush, "https://shop.example/topic" })
+		register.change(t,
+			func(p *policy.Topic) { p.Deliver, p.URL = policy.DeliverPush, "https://shop.example/topic" })
 		register.order(t)
 		time.Sleep(30 * time.Second)
 		require.EqualValues(t, 1, handled.Load(), "other processes would send it")
@@ -127,7 +131,10 @@ func TestHandle_IsSetByARegistrationBeforeRun(t *testing.T) {
 
 func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		damaged := &damagedSettings{Store: storetest.NewModel(storetest.ModelOptions{}), damaged: map[store.DocumentKey]bool{}}
+		damaged := &damagedSettings{
+			Store:   storetest.NewModel(storetest.ModelOptions{}),
+			damaged: map[store.DocumentKey]bool{},
+		}
 		register := start(t, dispatcher.Options{Store: damaged, RegisterOnly: true})
 		register.change(t, func(p *policy.Topic) { p.Retries = new(3) })
 		key := store.DocumentKey{Namespace: job.DefaultNamespace, Kind: store.KindTopic, Name: "orders"}
@@ -136,7 +143,8 @@ func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 
 		calls := make(chan string, 2)
 		ignore := func(_ context.Context, j *dispatcher.Job) error { calls <- j.ID; return nil }
-		r := start(t, dispatcher.Options{Store: damaged}, func(d *dispatcher.Dispatcher) { d.Handle("orders", ignore); d.Handle("mails", ignore) })
+		r := start(t, dispatcher.Options{Store: damaged},
+			func(d *dispatcher.Dispatcher) { d.Handle("orders", ignore); d.Handle("mails", ignore) })
 		next := func() string {
 			select {
 			case id := <-calls:
@@ -147,7 +155,8 @@ func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 		}
 		require.Equal(t, mail.ID, next())
 		order := r.order(t, func(n *job.New) { n.URL = "https://shop.example/own" })
-		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { *p = policy.Topic{}; return nil })
+		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0,
+			func(p *policy.Topic) error { *p = policy.Topic{}; return nil })
 		require.NoError(t, err)
 		require.Equal(t, order.ID, next(), "the topic is set when it can be")
 	})
@@ -155,7 +164,10 @@ func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 
 func TestHandle_HoldsATopicWhosePolicyIsNotReadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		damaged := &damagedSettings{Store: storetest.NewModel(storetest.ModelOptions{}), damaged: map[store.DocumentKey]bool{}}
+		damaged := &damagedSettings{
+			Store:   storetest.NewModel(storetest.ModelOptions{}),
+			damaged: map[store.DocumentKey]bool{},
+		}
 		register := start(t, dispatcher.Options{Store: damaged, RegisterOnly: true})
 		register.change(t, func(p *policy.Topic) { p.Deliver, p.Retries = policy.DeliverHandler, new(3) })
 		damaged.damage(store.DocumentKey{Namespace: job.DefaultNamespace, Kind: store.KindTopic, Name: "orders"})
@@ -184,27 +196,50 @@ func TestHandle_Errors(t *testing.T) {
 		reason policy.Reason
 		text   string
 	}{
-		"an error climbs the ladder": {fail: func() error { return errors.New("no\ndisk") }, wait: 3 * time.Minute, text: "no disk"},
-		"a panic is an error":        {fail: func() error { panic("nil map") }, wait: 3 * time.Minute, text: "panic: nil map"},
-		"the end of the goroutine":   {fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute, text: "the handler ended its goroutine"},
-		"a long text":                {fail: func() error { return errors.New(long) }, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "l…"},
-		"Retry":                      {fail: func() error { return dispatcher.Retry(5 * time.Second) }, wait: 5 * time.Second, text: "retry after 5s"},
-		"Retry at once":              {fail: func() error { return dispatcher.Retry(0) }, wait: time.Millisecond, text: "retry after 0s"},
+		"an error climbs the " +
+			"ladder": {fail: func() error { return errors.New("no\ndisk") }, wait: 3 * time.Minute, text: "no disk"},
+		"a panic is an " +
+			"error": {fail: func() error { panic("nil map") }, wait: 3 * time.Minute, text: "panic: nil map"},
+		"the end of the goroutine": {
+			fail: func() error { runtime.Goexit(); return nil }, wait: 3 * time.Minute,
+			text: "the handler ended its goroutine",
+		},
+		"a long text": {fail: func() error {
+			return errors.New(long)
+		}, wait: 3 * time.Minute, text: strings.Repeat("long ", 204) + "l…"},
+		"Retry": {fail: func() error {
+			return dispatcher.Retry(5 * time.Second)
+		}, wait: 5 * time.Second, text: "retry after 5s"},
+		"Retry at once": {
+			fail: func() error { return dispatcher.Retry(0) }, wait: time.Millisecond, text: "retry after 0s",
+		},
 		"a wrapped Retry": {
-			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour, text: "busy: retry after 1h0m0s",
+			fail: func() error { return fmt.Errorf("busy: %w", dispatcher.Retry(time.Hour)) }, wait: time.Hour,
+			text: "busy: retry after 1h0m0s",
 		},
 		"a typed nil": {
 			fail: func() error { var e *shipError; return e }, wait: 3 * time.Minute,
 			text: "panic: runtime error: invalid memory address or nil pointer dereference",
 		},
 		"an error that cannot be unwrapped": {
-			fail: func() error { return &shipError{order: "7"} }, wait: 3 * time.Minute, text: "panic: no cause of order 7",
+			fail: func() error { return &shipError{order: "7"} }, wait: 3 * time.Minute,
+			text: "panic: no cause of order 7",
 		},
-		"a nil RetryError":            {fail: func() error { return (*handlers.RetryError)(nil) }, wait: 3 * time.Minute, text: "retry"},
-		"a nil DeadError":             {fail: func() error { return (*handlers.DeadError)(nil) }, reason: policy.ReasonNonRetryable, text: "given up"},
-		"a DeadError without a cause": {fail: func() error { return &handlers.DeadError{} }, reason: policy.ReasonNonRetryable, text: "given up"},
-		"Dead":                        {fail: func() error { return dispatcher.Dead("no such order") }, reason: policy.ReasonNonRetryable, text: "no such order"},
-		"a wrapped Dead":              {fail: func() error { return fmt.Errorf("order 7: %w", dispatcher.Dead("gone")) }, reason: policy.ReasonNonRetryable, text: "order 7: gone"},
+		"a nil RetryError": {
+			fail: func() error { return (*handlers.RetryError)(nil) }, wait: 3 * time.Minute, text: "retry",
+		},
+		"a nil DeadError": {fail: func() error {
+			return (*handlers.DeadError)(nil)
+		}, reason: policy.ReasonNonRetryable, text: "given up"},
+		"a DeadError without a cause": {
+			fail: func() error { return &handlers.DeadError{} }, reason: policy.ReasonNonRetryable, text: "given up",
+		},
+		"Dead": {fail: func() error {
+			return dispatcher.Dead("no such order")
+		}, reason: policy.ReasonNonRetryable, text: "no such order"},
+		"a wrapped Dead": {fail: func() error {
+			return fmt.Errorf("order 7: %w", dispatcher.Dead("gone"))
+		}, reason: policy.ReasonNonRetryable, text: "order 7: gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -232,7 +267,8 @@ func TestHandle_Errors(t *testing.T) {
 				}
 				require.Equal(t, job.Delivered, got.State)
 				require.Len(t, calls, 2)
-				require.GreaterOrEqual(t, calls[1].Sub(calls[0]), c.wait-time.Millisecond, "the model's clock has milliseconds")
+				require.GreaterOrEqual(t, calls[1].Sub(calls[0]), c.wait-time.Millisecond,
+					"the model's clock has milliseconds")
 				require.Less(t, calls[1].Sub(calls[0]), c.wait+time.Second)
 			})
 		})
@@ -319,7 +355,8 @@ func TestHandle_LeavesATopicToOthersWhileAThousandCallsAreStuck(t *testing.T) {
 			d.Handle("orders", func(context.Context, *dispatcher.Job) error { calls.Add(1); <-release; return nil })
 		})
 		stuck.change(t, func(p *policy.Topic) {
-			p.Workers, p.LaneConcurrency, p.Timeout, p.Ladder = 1000, 2000, time.Second, policy.Ladder{30 * 24 * time.Hour}
+			p.Workers, p.LaneConcurrency, p.Timeout, p.Ladder = 1000, 2000, time.Second,
+				policy.Ladder{30 * 24 * time.Hour}
 		})
 		for range 1000 {
 			stuck.order(t)
@@ -393,7 +430,10 @@ func TestHandle_HearsDecisionsWhileTheProcessStops(t *testing.T) {
 		begun := make(chan struct{}, 3)
 		d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, Grace: 10 * time.Second})
 		require.NoError(t, err)
-		decisions := map[string]error{"none": errors.New("cut off"), "dead": dispatcher.Dead("no such order"), "later": dispatcher.Retry(time.Hour)}
+		decisions := map[string]error{
+			"none": errors.New("cut off"), "dead": dispatcher.Dead("no such order"),
+			"later": dispatcher.Retry(time.Hour),
+		}
 		d.Handle("orders", func(ctx context.Context, j *dispatcher.Job) error {
 			begun <- struct{}{}
 			<-ctx.Done()
@@ -422,7 +462,8 @@ func TestHandle_RunsBesidePush(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		var handled atomic.Int64
 		r := start(t, dispatcher.Options{Deliverer: rec}, func(d *dispatcher.Dispatcher) {
-			d.Handle("orders", func(context.Context, *dispatcher.Job) error { handled.Add(1); return dispatcher.Dead("no") })
+			d.Handle("orders",
+				func(context.Context, *dispatcher.Job) error { handled.Add(1); return dispatcher.Dead("no") })
 		})
 		r.order(t, func(n *job.New) { n.OnDead = &policy.Callback{URL: "https://shop.example/dead"} })
 		r.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "mails"}}})
@@ -432,7 +473,8 @@ func TestHandle_RunsBesidePush(t *testing.T) {
 		for _, c := range rec.calls() {
 			urls = append(urls, c.URL)
 		}
-		require.ElementsMatch(t, []string{"https://shop.example/hook", "https://shop.example/dead"}, urls, "the callback of a handled job is sent")
+		require.ElementsMatch(t, []string{"https://shop.example/hook", "https://shop.example/dead"}, urls,
+			"the callback of a handled job is sent")
 	})
 }
 
@@ -443,7 +485,8 @@ func TestDeliver_ChangesWhileJobsWait(t *testing.T) {
 		pusher := start(t, dispatcher.Options{Store: m, Deliverer: rec})
 		pusher.change(t, func(p *policy.Topic) { p.Deliver = policy.DeliverPull })
 		pulled := pusher.order(t)
-		keeps := pusher.order(t, func(n *job.New) { n.Header = map[string][]string{"Authorization": {"Bearer s3cret"}} })
+		keeps := pusher.order(t,
+			func(n *job.New) { n.Header = map[string][]string{"Authorization": {"Bearer s3cret"}} })
 		time.Sleep(time.Minute)
 		require.Empty(t, rec.calls(), "a job that waits for a client is not sent")
 		for _, j := range []job.Job{pulled, keeps} {
@@ -520,7 +563,10 @@ func TestHandle_RejectsMistakes(t *testing.T) {
 	d, err := dispatcher.New(dispatcher.Options{Store: m, Logger: quiet})
 	require.NoError(t, err)
 	require.ErrorContains(t, d.Run(t.Context()), "a deliverer or a handler")
-	_, err = dispatcher.New(dispatcher.Options{Store: m, Logger: quiet, Defaults: policy.Topic{Deliver: policy.DeliverHandler}})
+	_, err = dispatcher.New(dispatcher.Options{
+		Store: m, Logger: quiet,
+		Defaults: policy.Topic{Deliver: policy.DeliverHandler},
+	})
 	require.ErrorContains(t, err, "are of topics that are pushed", "callbacks would wait for ever")
 	d.Handle("orders", ignore)
 	for _, topic := range []string{"orders", "", "_callbacks", "a b"} {

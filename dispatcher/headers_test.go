@@ -62,9 +62,13 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 		"its lane moves":                 {before: laneTo("a", home), after: laneTo("a", away), lane: "a"},
 		"its lane gets a URL":            {before: topicTo(home), after: laneTo("a", away), lane: "a"},
 		"the lane of the URL gets a URL": {before: topicTo(home), after: laneTo("home.example:443", away)},
-		"its lane loses its URL":         {before: both(topicTo(away), laneTo("a", home)), after: laneTo("a", ""), lane: "a"},
-		"its topic loses its scheme":     {before: topicTo(home), after: topicTo("http://home.example/x"), lane: "a"},
-		"its lane moves, not its topic":  {before: both(topicTo("https://third.example/"), laneTo("a", home)), after: laneTo("a", away), lane: "a"},
+		"its lane loses its URL": {
+			before: both(topicTo(away), laneTo("a", home)), after: laneTo("a", ""), lane: "a",
+		},
+		"its topic loses its scheme": {before: topicTo(home), after: topicTo("http://home.example/x"), lane: "a"},
+		"its lane moves, not its topic": {
+			before: both(topicTo("https://third.example/"), laneTo("a", home)), after: laneTo("a", away), lane: "a",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,7 +103,8 @@ func TestEdit_BindsSecretHeadersToTheOrigin(t *testing.T) {
 					got := r.get(t, j.Ref())
 					require.Equal(t, job.Dead, got.State)
 					require.Equal(t, policy.ReasonInvalid, got.Reason)
-					require.Contains(t, got.History[len(got.History)-1].Error, "the secret header Authorization was set for another origin")
+					require.Contains(t, got.History[len(got.History)-1].Error,
+						"the secret header Authorization was set for another origin")
 				}
 				require.Equal(t, job.Delivered, r.get(t, plain.Ref()).State)
 				require.Equal(t, job.Delivered, r.get(t, anew.Ref()).State, "it was set for the new one")
@@ -128,10 +133,12 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 		changeLane(t, r, laneOfOrders("former"), func(l *policy.Lane) {
 			l.URL, l.Headers = third, map[string][]string{"X-Lane-Key": {"lane"}}
 		})
-		changeLane(t, r, laneOfOrders("topics"), func(l *policy.Lane) { l.Headers = map[string][]string{"X-Lane-Key": {"lane"}} })
+		changeLane(t, r, laneOfOrders("topics"),
+			func(l *policy.Lane) { l.Headers = map[string][]string{"X-Lane-Key": {"lane"}} })
 		sends := func(lane, url string) map[string][]string {
 			t.Helper()
-			got := r.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: lane}, URL: url}}})[0]
+			got := r.Register(t.Context(),
+				[]job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: lane}, URL: url}}})[0]
 			require.NoError(t, got.Err)
 			time.Sleep(time.Second)
 			all := rec.calls()
@@ -148,7 +155,8 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 		require.Equal(t, laned, sends("own", third+"x"))
 		require.Equal(t, whole, sends("own", home))
 		require.Equal(t, plain, sends("own", away))
-		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}}, sends("topics", ""))
+		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}},
+			sends("topics", ""))
 
 		// By whatever way they were moved.
 		changePolicy(t, r, func(p *policy.Topic) { p.URL = away })
@@ -160,7 +168,8 @@ func TestSettings_BindSecretHeadersToTheirURLs(t *testing.T) {
 		require.Equal(t, laned, sends("former", third), "they stay bound to the URL that was removed")
 		changePolicy(t, r, func(p *policy.Topic) { p.URL = "" })
 		require.Equal(t, plain, sends("topics", away))
-		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}}, sends("topics", home), "they stay bound")
+		require.Equal(t, map[string][]string{"X-Topic": {"1"}, "X-Topic-Key": {"topic"}, "X-Lane-Key": {"lane"}},
+			sends("topics", home), "they stay bound")
 
 		// Those of a topic that leads nowhere are for all its jobs.
 		changePolicy(t, r, func(p *policy.Topic) { p.Headers = map[string][]string{"X-Topic-Key": {"all"}} })
@@ -184,8 +193,8 @@ func TestCallbacks_ContainNoSecretHeaders(t *testing.T) {
 		r.register(t, n)
 		changePolicy(t, r, func(p *policy.Topic) {
 			p.OnDead = &policy.Callback{
-				URL: "https://callback.example/", Headers: map[string][]string{"X-Callback-Key": {"mine"}}, Retries: new(0),
-				Include: []string{policy.IncludeHeaders, policy.IncludeBody},
+				URL: "https://callback.example/", Headers: map[string][]string{"X-Callback-Key": {"mine"}},
+				Retries: new(0), Include: []string{policy.IncludeHeaders, policy.IncludeBody},
 			}
 		})
 		time.Sleep(time.Minute)
@@ -193,15 +202,20 @@ func TestCallbacks_ContainNoSecretHeaders(t *testing.T) {
 		require.Equal(t, "https://callback.example/", sent.URL)
 		require.Equal(t, map[string][]string{"X-Callback-Key": {"mine"}}, sent.Header)
 		require.NotContains(t, string(sent.Body), "hunter2")
-		require.Contains(t, string(sent.Body), `"headers":{"Authorization":"[redacted]","Cookie":"[redacted]","X-A":"1"}`)
+		require.Contains(t, string(sent.Body),
+			`"headers":{"Authorization":"[redacted]","Cookie":"[redacted]","X-A":"1"}`)
 		require.Contains(t, string(sent.Body), `"X-Answer":"1"`)
 
 		changePolicy(t, r, func(p *policy.Topic) { p.OnDead = nil })
-		w := r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Topic: job.CallbackTopic}, URL: "https://away.example/"})
+		w := r.work(t, store.WorkOrder{
+			Action: store.WorkRevive, Filter: store.Filter{Topic: job.CallbackTopic},
+			URL: "https://away.example/",
+		})
 		require.Zero(t, w.Done)
 		require.Len(t, w.Failures, 1)
 		require.Contains(t, w.Failures[0].Reason, "is for a different origin than url")
-		_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: w.Failures[0].ID}, editOf("https://away.example/"))
+		_, err := r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: w.Failures[0].ID},
+			editOf("https://away.example/"))
 		require.Error(t, err)
 	})
 }
@@ -216,14 +230,18 @@ func secretsEverywhere(t *testing.T, r *fixture) {
 		return &policy.Callback{URL: "https://callback.example/", Headers: header(text), Retries: new(0)}
 	}
 	changePolicy(t, r, func(p *policy.Topic) {
-		p.URL, p.Headers, p.OnDelivered, p.OnDead = "https://home.example/", header("topic"), sent("topic-delivered"), sent("topic-dead")
+		p.URL, p.Headers, p.OnDelivered, p.OnDead = "https://home.example/", header("topic"), sent("topic-delivered"),
+			sent("topic-dead")
 		p.OnBacklog = &policy.Backlog{Callback: *sent("backlog"), MoreThan: 1}
 		p.Retries = new(0)
 	})
 	changeLane(t, r, laneOfOrders("a"), func(l *policy.Lane) { l.Headers = header("lane") })
 	jobs := make([]job.New, 6)
 	for i := range jobs {
-		jobs[i].Spec = job.Spec{ID: fmt.Sprint("job-", i), Queue: job.Queue{Topic: "orders", Lane: "a"}, Header: header("job")}
+		jobs[i].Spec = job.Spec{
+			ID:    fmt.Sprint("job-", i),
+			Queue: job.Queue{Topic: "orders", Lane: "a"}, Header: header("job"),
+		}
 		if i%2 == 1 {
 			jobs[i].OnDelivered, jobs[i].OnDead = sent("own-delivered"), sent("own-dead")
 		}
@@ -251,7 +269,8 @@ type headerRecorder struct {
 }
 
 func (w *headerRecorder) Shards() []store.Shard {
-	return storetest.WrapShards(w.Store, func(_ int, next store.Shard) store.Shard { return headerRecorderShard{next, w} })
+	return storetest.WrapShards(w.Store,
+		func(_ int, next store.Shard) store.Shard { return headerRecorderShard{next, w} })
 }
 
 type headerRecorderShard struct {
@@ -269,17 +288,23 @@ func (w *headerRecorder) note(what ...any) {
 	w.text.Write(raw)
 }
 
-func (s headerRecorderShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s headerRecorderShard) Insert(
+	ctx context.Context, token store.Token, entries []store.NewJob,
+) ([]store.InsertResult, error) {
 	s.note(entries)
 	return s.Shard.Insert(ctx, token, entries)
 }
 
-func (s headerRecorderShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s headerRecorderShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	s.note(replacement)
 	return s.Shard.Replace(ctx, token, ref, replacement)
 }
 
-func (s headerRecorderShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s headerRecorderShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	s.note(items)
 	return s.Shard.Settle(ctx, token, items, next)
 }
@@ -289,12 +314,16 @@ func (s headerRecorderShard) Alarm(ctx context.Context, token store.Token, alarm
 	return s.Shard.Alarm(ctx, token, alarm)
 }
 
-func (w *headerRecorder) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (w *headerRecorder) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	w.note(string(doc.Value))
 	return w.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (s headerRecorderShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s headerRecorderShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	s.note(string(doc.Value))
 	return s.Shard.PutDocument(ctx, token, doc, limits)
 }
@@ -303,7 +332,8 @@ func TestSeal_LeavesNoSecretHeaderForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &headerRecorder{Store: model()}
 		rec := &receiver{answer: func(_ context.Context, r job.Request) policy.Result {
-			return policy.Result{Status: map[bool]int{true: 200, false: 500}[r.Ref.ID < "job-2" || r.Queue.Topic == job.CallbackTopic]}
+			return policy.Result{Status: map[bool]int{true: 200, false: 500}[r.Ref.ID < "job-2" ||
+				r.Queue.Topic == job.CallbackTopic]}
 		}}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		secretsEverywhere(t, r)
@@ -340,7 +370,8 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 		}
 		first, _ := with(1)
 		changePolicy(t, first, func(p *policy.Topic) { p.Headers = map[string][]string{"X-Topic-Key": {"topic"}} })
-		late := first.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Header: secretHeaders()}, Delay: time.Minute})
+		late := first.register(t,
+			job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders"}, Header: secretHeaders()}, Delay: time.Minute})
 		require.NoError(t, first.stop())
 
 		second, rec := with()
@@ -389,15 +420,20 @@ func TestReseal_SealsHeadersOfSettings(t *testing.T) {
 				kept := storedSettings(t, s)
 				require.NotContains(t, kept, "hunter2")
 				require.NotContains(t, kept, "x1:"+keyID(t, 1))
-				require.Equal(t, 10, strings.Count(kept, "x1:"+keyID(t, 2)), "two of each: topic, lane, three callbacks")
+				require.Equal(t, 10, strings.Count(kept, "x1:"+keyID(t, 2)),
+					"two of each: topic, lane, three callbacks")
 				require.NoError(t, second.stop())
 
 				o.Seal = box(t, 2)
 				o.Deliverer = rec
 				third := start(t, o)
-				got := third.register(t, job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: "https://home.example/x"}})
+				got := third.register(t, job.New{Spec: job.Spec{
+					Queue: job.Queue{Topic: "orders", Lane: "a"},
+					URL:   "https://home.example/x",
+				}})
 				time.Sleep(time.Minute)
-				require.Equal(t, job.Delivered, third.get(t, got.Ref()).State, "the old key is needed for settings no more")
+				require.Equal(t, job.Delivered, third.get(t, got.Ref()).State,
+					"the old key is needed for settings no more")
 				require.NoError(t, third.stop())
 			})
 		})

@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// holds are situations in which lane a of topic orders holds jobs back. in is the time until the end of the first reason, roughly; zero:
-// unknown. failed is the last failure but its job and time; nil: none.
+// holds are situations in which lane a of topic orders holds jobs back. in is the time until the end of the first
+// reason, roughly; zero: unknown. failed is the last failure but its job and time; nil: none.
 var holds = []struct {
 	name   string
 	stage  func(s *scene)
@@ -98,7 +98,8 @@ var holds = []struct {
 			s.add("orders", "a", "/ok")
 		},
 		[]store.HoldCode{store.HoldOrder},
-		time.Hour, "POST /v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels it", &store.LaneFailure{Status: 500},
+		time.Hour, "POST /v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels it",
+		&store.LaneFailure{Status: 500},
 	},
 	{
 		"at its lane_concurrency", func(s *scene) {
@@ -162,7 +163,8 @@ func held(t *testing.T, d *fixture, limit int) store.HeldLanes {
 
 func testHeld(t *testing.T, n int, empty store.Store) {
 	c := holds[n]
-	s := &scene{start(t, dispatcher.Options{Store: empty, Grace: 100 * time.Millisecond, Deliverer: &receiver{answer: answerByPath}}), t}
+	s := &scene{start(t,
+		dispatcher.Options{Store: empty, Grace: 100 * time.Millisecond, Deliverer: &receiver{answer: answerByPath}}), t}
 	began := time.Now()
 	c.stage(s)
 	s.add("healthy", "z", "/ok", hourDelay)
@@ -236,7 +238,8 @@ func TestHeldLanes_NameTheirReasonsOnRedis(t *testing.T) {
 		for n, c := range holds {
 			t.Run(engine.name+"/"+c.name, func(t *testing.T) {
 				s, err := redis.Open(t.Context(), redis.Options{
-					URL: engine.url, Shards: engine.shards, Prefix: fmt.Sprint("held", n), Limits: policy.Builtin().Limits(), Logger: quiet,
+					URL: engine.url, Shards: engine.shards, Prefix: fmt.Sprint("held", n),
+					Limits: policy.Builtin().Limits(), Logger: quiet,
 				})
 				require.NoError(t, err)
 				testHeld(t, n, s)
@@ -278,7 +281,9 @@ func (s countingShard) TopicStats(ctx context.Context, filter store.StatsFilter)
 	return s.Shard.TopicStats(ctx, filter)
 }
 
-func (s countingShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (s countingShard) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
+) ([]store.LaneStats, error) {
 	s.of.count("LaneStats")
 	return s.Shard.LaneStats(ctx, namespace, topic, after, limit)
 }
@@ -288,7 +293,9 @@ func (s countingShard) GetDocuments(ctx context.Context, keys []store.DocumentKe
 	return s.Shard.GetDocuments(ctx, keys)
 }
 
-func (s countingShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s countingShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	s.of.count("ListDocuments")
 	return s.Shard.ListDocuments(ctx, after, limit, known)
 }
@@ -298,7 +305,9 @@ func (s countingShard) QueueState(ctx context.Context, q job.Queue) (store.Queue
 	return s.Shard.QueueState(ctx, q)
 }
 
-func (s countingShard) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (store.TopicState, error) {
+func (s countingShard) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (store.TopicState, error) {
 	s.of.count("TopicState")
 	return s.Shard.TopicState(ctx, namespace, topic, rate)
 }
@@ -325,7 +334,8 @@ func registerLanes(t *testing.T, r *fixture, topics, lanes int) {
 	var jobs []job.New
 	for i := range topics * lanes {
 		jobs = append(jobs, job.New{Spec: job.Spec{
-			Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: fmt.Sprintf("t%05d", i/lanes), Lane: fmt.Sprintf("l%05d", i%lanes)}, URL: "https://shop.example/",
+			Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: fmt.Sprintf("t%05d",
+				i/lanes), Lane: fmt.Sprintf("l%05d", i%lanes)}, URL: "https://shop.example/",
 		}})
 	}
 	for part := range slices.Chunk(jobs, store.MaxBatch) {
@@ -372,12 +382,15 @@ func TestHeldLanes_EndWithTheirTimeAndBeginWithPausedTopics(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1500, 1)
 		for _, topic := range []string{"t00700", "t01499"} {
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
+			_, err := r.PutTopic(t.Context(),
+				store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
 			require.NoError(t, err)
 		}
 		began := time.Now()
-		// Half of the time is for topics: 1 call for the paused ones, then 4 pages. The other half is for 5 rounds with 4 topics each.
-		found := calls.search(t, r, 10*time.Millisecond, map[string]int{"TopicStats": 5, "LaneStats": 20, "ListDocuments": 2, "List": 4})
+		// Half of the time is for topics: 1 call for the paused ones, then 4 pages. The other half is for 5 rounds with
+		// 4 topics each.
+		found := calls.search(t, r, 10*time.Millisecond,
+			map[string]int{"TopicStats": 5, "LaneStats": 20, "ListDocuments": 2, "List": 4})
 		require.Less(t, time.Since(began), 200*time.Millisecond)
 		require.False(t, found.Exact)
 		require.Equal(t, 2, found.Total)
@@ -392,10 +405,11 @@ func TestHeldLanes_FindPausedLanesBehindManyOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 4000)
-		_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "t00000", Lane: "l03999"}, 0,
-			func(l *policy.Lane) error { l.Paused = true; return nil })
+		_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "t00000", Lane: "l03999"},
+			0, func(l *policy.Lane) error { l.Paused = true; return nil })
 		require.NoError(t, err)
-		found := calls.search(t, r, 0, map[string]int{"TopicStats": 1, "LaneStats": 8, "ListDocuments": 1, "QueueState": 1, "List": 2})
+		found := calls.search(t, r, 0,
+			map[string]int{"TopicStats": 1, "LaneStats": 8, "ListDocuments": 1, "QueueState": 1, "List": 2})
 		require.False(t, found.Exact)
 		require.Equal(t, 1, found.Total)
 		require.Equal(t, "l03999", found.Lanes[0].Queue.Lane)
@@ -406,26 +420,35 @@ func TestHeldLanes_AskForAFewStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 100)
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "t00000", Policy: policy.Topic{
-			LaneRate: policy.Rate{Starts: 1, Per: time.Hour}, Rate: policy.Rate{Starts: 1, Per: time.Hour},
-		}})
+		_, err := r.PutTopic(
+			t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "t00000", Policy: policy.Topic{
+				LaneRate: policy.Rate{Starts: 1, Per: time.Hour}, Rate: policy.Rate{Starts: 1, Per: time.Hour},
+			}},
+		)
 		require.NoError(t, err)
-		found := calls.search(t, r, 0, map[string]int{"TopicStats": 1, "LaneStats": 1, "ListDocuments": 1, "QueueState": 20, "TopicState": 1})
+		found := calls.search(t, r, 0,
+			map[string]int{"TopicStats": 1, "LaneStats": 1, "ListDocuments": 1, "QueueState": 20, "TopicState": 1})
 		require.Equal(t, store.HeldLanes{LookedAt: 100}, found, "none was started, and 80 were not asked")
 	})
 }
 
-// Of lanes with another reason the state adds limits, so the answer is exact without it, unless an order may hide a failing receiver.
+// Of lanes with another reason the state adds limits, so the answer is exact without it, unless an order may hide a
+// failing receiver.
 func TestHeldLanes_AskForTheStatesOfHeldLanes(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r, calls := startCounting(t)
 			registerLanes(t, r, 1, 100)
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "t00000", Policy: policy.Topic{
-				LaneRate: policy.Rate{Starts: 1, Per: time.Hour}, Ordered: ordered, Paused: true,
-			}})
+			_, err := r.PutTopic(
+				t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "t00000", Policy: policy.Topic{
+					LaneRate: policy.Rate{Starts: 1, Per: time.Hour}, Ordered: ordered, Paused: true,
+				}},
+			)
 			require.NoError(t, err)
-			found := calls.search(t, r, 0, map[string]int{"TopicStats": 2, "LaneStats": 1, "ListDocuments": 1, "QueueState": 20, "List": 40, "Get": 20})
+			found := calls.search(t, r, 0, map[string]int{
+				"TopicStats": 2, "LaneStats": 1, "ListDocuments": 1,
+				"QueueState": 20, "List": 40, "Get": 20,
+			})
 			require.Equal(t, []any{100, 20, !ordered}, []any{found.Total, calls.calls["QueueState"], found.Exact})
 		})
 	}
@@ -436,7 +459,8 @@ func TestHeldLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
 		r, _ := startCounting(t)
 		registerLanes(t, r, 3, 2)
 		for _, topic := range []string{"t00000", "t00001"} {
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
+			_, err := r.PutTopic(t.Context(),
+				store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
 			require.NoError(t, err)
 		}
 		find := func(filter store.HeldFilter) store.HeldLanes {
@@ -449,7 +473,10 @@ func TestHeldLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
 		require.Equal(t, 6, found.LookedAt)
 		require.True(t, found.Exact)
 		require.Len(t, found.Lanes, 3)
-		found = find(store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 3, Shown: func(topic string) bool { return topic == "t00001" }})
+		found = find(store.HeldFilter{
+			Namespace: job.DefaultNamespace, Limit: 3,
+			Shown: func(topic string) bool { return topic == "t00001" },
+		})
 		require.Equal(t, 2, found.LookedAt)
 		require.Equal(t, "t00001", found.Lanes[0].Queue.Topic)
 		require.Equal(t, store.HeldLanes{Exact: true}, find(store.HeldFilter{Namespace: "other", Limit: 3}))
@@ -480,7 +507,8 @@ func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
 		require.Equal(t, q, found.Lanes[0].Queue)
 		require.Equal(t, store.HoldLanePaused, found.Lanes[0].Reasons[0].Code)
 
-		require.Equal(t, store.HeldLanes{LookedAt: 1, Exact: true}, find(store.HeldFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")
+		require.Equal(t, store.HeldLanes{LookedAt: 1, Exact: true},
+			find(store.HeldFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")
 		for _, none := range []store.HeldFilter{
 			{Topic: q.Topic, Lane: "x"},
 			{Topic: "x", Lane: q.Lane},
@@ -498,11 +526,13 @@ func TestHeldLanes_OfATopicLookAtNoOther(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 300, 2)
 		for _, topic := range []string{"t00000", "t00299"} {
-			_, err := r.PutTopic(t.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
+			_, err := r.PutTopic(t.Context(),
+				store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
 			require.NoError(t, err)
 		}
 		clear(calls.calls)
-		found, err := r.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Topic: "t00299", Limit: 1})
+		found, err := r.HeldLanes(t.Context(),
+			store.HeldFilter{Namespace: job.DefaultNamespace, Topic: "t00299", Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, []any{2, 2, true}, []any{found.Total, found.LookedAt, found.Exact})
 		require.Equal(t, "t00299", found.Lanes[0].Queue.Topic)

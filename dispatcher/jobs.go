@@ -42,8 +42,9 @@ func (d *Dispatcher) setCallbackIDs(ctx context.Context, jobs []job.Job) {
 	}
 }
 
-// Edit changes a scheduled or ready job. Errors: store.ErrNotFound, store.ErrVersion, store.ErrContended, store.ErrExpired,
-// *store.StateError, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
+// Edit changes a scheduled or ready job. Errors: store.ErrNotFound, store.ErrVersion, store.ErrContended,
+// store.ErrExpired, *store.StateError, and *job.InvalidError, also when secret headers would be kept for a URL with
+// another origin.
 func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
 	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
@@ -51,8 +52,8 @@ func (d *Dispatcher) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.
 	switch {
 	case len(edit.Fields) == 0:
 		return d.sealer.VisibleJob(d.store.Replace(ctx, ref, store.Replacement{
-			Kind: job.EventEdited, Fields: editedTimes(&edit), Actor: edit.Actor, IfVersion: edit.IfVersion, Due: edit.Due,
-			Expiry: edit.Expiry,
+			Kind: job.EventEdited, Fields: editedTimes(&edit), Actor: edit.Actor,
+			IfVersion: edit.IfVersion, Due: edit.Due, Expiry: edit.Expiry,
 		}))
 	case edit.IfVersion != 0:
 		return d.sealer.VisibleJob(d.replace(ctx, ref, edit))
@@ -88,8 +89,8 @@ func (d *Dispatcher) editJob(ctx context.Context, found *job.Job, edit job.Edit)
 	}
 	fields := append(codec.Diff(found.Spec, spec), editedTimes(&edit)...)
 	return d.store.Replace(ctx, found.Ref(), store.Replacement{
-		Kind: job.EventEdited, Fields: fields[:min(len(fields), job.MaxFields)], Actor: edit.Actor, IfVersion: found.Version,
-		Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
+		Kind: job.EventEdited, Fields: fields[:min(len(fields), job.MaxFields)], Actor: edit.Actor,
+		IfVersion: found.Version, Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
 	})
 }
 
@@ -124,21 +125,24 @@ func (d *Dispatcher) checkEdit(ctx context.Context, found *job.Job, spec *job.Sp
 	if found.Kind != "" && !maps.Equal(spec.Labels, found.Labels) {
 		return invalid("/labels", "of a job created by Ringback cannot be changed: they select the signing secret")
 	}
-	spec.Header, err = d.sealer.SealJobHeaders(spec.Header, func() (string, error) { return d.target(ctx, spec.Queue, spec.URL) })
+	spec.Header, err = d.sealer.SealJobHeaders(spec.Header,
+		func() (string, error) { return d.target(ctx, spec.Queue, spec.URL) })
 	return err
 }
 
-// RunNow makes a scheduled job due now. A version other than 0 must be the job's. actor is the name of the client. Errors as
-// for Edit.
+// RunNow makes a scheduled job due now. A version other than 0 must be the job's. actor is the name of the client.
+// Errors as for Edit.
 func (d *Dispatcher) RunNow(ctx context.Context, ref job.Ref, version int64, actor string) (job.Job, error) {
 	if job.IsInternalID(ref.ID) {
 		return job.Job{}, store.ErrNotFound
 	}
-	return d.sealer.VisibleJob(d.store.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)}))
+	return d.sealer.VisibleJob(d.store.Replace(ctx, ref,
+		store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: version, Due: new(job.TimeOrDelay)}))
 }
 
-// Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when it
-// would expire before it is due, and *job.InvalidError, also when secret headers would be kept for a URL with another origin.
+// Revive starts a new generation of an ended job. Errors: store.ErrNotFound, *store.StateError, store.ErrExpired when
+// it would expire before it is due, and *job.InvalidError, also when secret headers would be kept for a URL with
+// another origin.
 func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
 	if job.IsInternalID(revival.Ref.ID) {
 		return job.Job{}, store.ErrNotFound
@@ -159,10 +163,12 @@ func (d *Dispatcher) Revive(ctx context.Context, revival store.Revival) (job.Job
 	return d.sealer.VisibleJob(revived.Job, revived.Err)
 }
 
-// prepareRevival checks the new URL and headers of a job's revival, and seals secret headers for the URL. The job may change
-// before it is revived; its secrets are safe then, because the attempt compares the origins again. detail is the error of a
-// secret header that would be kept for another origin.
-func (d *Dispatcher) prepareRevival(ctx context.Context, found *job.Job, revival *store.Revival, detail string) (err error) {
+// prepareRevival checks the new URL and headers of a job's revival, and seals secret headers for the URL. The job may
+// change before it is revived; its secrets are safe then, because the attempt compares the origins again. detail is the
+// error of a secret header that would be kept for another origin.
+func (d *Dispatcher) prepareRevival(
+	ctx context.Context, found *job.Job, revival *store.Revival, detail string,
+) (err error) {
 	if revival.URL != "" {
 		if err := d.checkURL("/url", revival.URL); err != nil {
 			return err

@@ -20,7 +20,8 @@ func TestEdit_ChangesSpecificationAndTimes(t *testing.T) {
 		got, err := r.Edit(t.Context(), made.Ref(), job.Edit{
 			Fields: []string{"retries", "body"},
 			Spec: job.Spec{
-				ID: "other", Queue: job.Queue{Lane: "other"}, Terms: policy.Terms{Retries: new(3)}, BodyKind: job.BodyText, Body: []byte("new"),
+				ID: "other", Queue: job.Queue{Lane: "other"}, Terms: policy.Terms{Retries: new(3)},
+				BodyKind: job.BodyText, Body: []byte("new"),
 			},
 			Due: &job.TimeOrDelay{In: 2 * time.Hour}, Expiry: &job.TimeOrDelay{In: 3 * time.Hour}, Actor: "jan",
 		})
@@ -60,7 +61,8 @@ func TestEdit_FewerRetriesThanFailedAttemptsLeaveOneAttempt(t *testing.T) {
 		"retries of the job": editTo("retries", policy.Terms{Retries: new(0)}),
 		"ladder of the job":  editTo("ladder", policy.Terms{Ladder: policy.Ladder{time.Second}}),
 		"retries of the topic": func(t *testing.T, r *fixture, _ job.Ref) error {
-			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error { p.Retries = new(1); return nil })
+			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+				func(p *policy.Topic) error { p.Retries = new(1); return nil })
 			return err
 		},
 	} {
@@ -109,7 +111,8 @@ func TestEdit_RetriesAfterConflictsButNotForever(t *testing.T) {
 		conflicts := 0
 		s.do = func() {
 			conflicts++
-			_, err := base.Shards()[0].Replace(t.Context(), store.NewToken(), made.Ref(), store.Replacement{Kind: job.EventEdited})
+			_, err := base.Shards()[0].Replace(t.Context(), store.NewToken(), made.Ref(),
+				store.Replacement{Kind: job.EventEdited})
 			require.NoError(t, err)
 		}
 		_, err := r.Edit(t.Context(), made.Ref(), editOf("https://b.example/"))

@@ -16,8 +16,8 @@ import (
 )
 
 // laneOf returns the default lane of a job: its URL's host and port in lower case, with an explicit port, so that equal
-// targets share a lane. An internationalised host is in ASCII, as it is dialled. A host that is not a valid lane name (too
-// long) is replaced by its hash, so that no two receivers share a lane.
+// targets share a lane. An internationalised host is in ASCII, as it is dialled. A host that is not a valid lane name
+// (too long) is replaced by its hash, so that no two receivers share a lane.
 func laneOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" {
@@ -44,9 +44,9 @@ func laneOf(target string) string {
 	return "host-" + hex.EncodeToString(sum[:12]) + ":" + port
 }
 
-// asciiHost returns a host in its ASCII form (IDNA, xn--…), as it is dialled, or unchanged if it has none. Compatibility
-// forms, capital letters and the ideographic full stop are mapped as by IDNA; the punycode is that of net/http, which
-// writes it into the Host header.
+// asciiHost returns a host in its ASCII form (IDNA, xn--…), as it is dialled, or unchanged if it has none.
+// Compatibility forms, capital letters and the ideographic full stop are mapped as by IDNA; the punycode is that of
+// net/http, which writes it into the Host header.
 func asciiHost(host string) string {
 	host = strings.ToLower(strings.ReplaceAll(norm.NFKC.String(host), "\u3002", "."))
 	var text bytes.Buffer

@@ -32,12 +32,17 @@ func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after stri
 }
 
 // ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.
-func (d *Dispatcher) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+func (d *Dispatcher) ChangeLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	return d.changeLane(ctx, q, ifRevision, change, false)
 }
 
-// ReplaceLane is ChangeLane for a change that sets or removes all settings. It also replaces settings that are not readable.
-func (d *Dispatcher) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+// ReplaceLane is ChangeLane for a change that sets or removes all settings. It also replaces settings that are not
+// readable.
+func (d *Dispatcher) ReplaceLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	return d.changeLane(ctx, q, ifRevision, change, true)
 }
 

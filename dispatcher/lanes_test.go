@@ -81,7 +81,8 @@ func TestLanes_InvalidChangeIsRejectedWhole(t *testing.T) {
 			l.URL = "http://10.0.0.1/"
 			return nil
 		})
-		require.Equal(t, []job.FieldError{{Field: "/url", Detail: "its address may not be called"}}, requireInvalid(t, err).Errors)
+		require.Equal(t, []job.FieldError{{Field: "/url", Detail: "its address may not be called"}},
+			requireInvalid(t, err).Errors)
 		mine := errors.New("mine")
 		_, err = r.ChangeLane(t.Context(), customer, 0, func(l *policy.Lane) error {
 			l.Paused = true
@@ -98,7 +99,8 @@ func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slowSettingsStore{model()}
 		rigs := []*fixture{
-			start(t, dispatcher.Options{Store: s, RegisterOnly: true}), start(t, dispatcher.Options{Store: s, RegisterOnly: true}),
+			start(t, dispatcher.Options{Store: s, RegisterOnly: true}),
+			start(t, dispatcher.Options{Store: s, RegisterOnly: true}),
 		}
 		changeLane(t, rigs[0], customer, func(l *policy.Lane) { l.LaneConcurrency = 1 })
 		var changing sync.WaitGroup
@@ -127,16 +129,21 @@ func TestLanes_DoNotChangeTheTopic(t *testing.T) {
 		for i := range 8 {
 			changing.Go(func() {
 				if i == 4 {
-					_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-						p.Workers = 7
-						return nil
-					})
+					_, err := r.ChangeTopic(
+						t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
+							p.Workers = 7
+							return nil
+						},
+					)
 					if err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: fmt.Sprint("l", i)}, 0,
+				_, err := r.ChangeLane(t.Context(), job.Queue{
+					Namespace: job.DefaultNamespace, Topic: "orders",
+					Lane: fmt.Sprint("l", i),
+				}, 0,
 					func(l *policy.Lane) error {
 						l.Paused = true
 						return nil
@@ -187,7 +194,8 @@ type unreadableLanes struct {
 }
 
 func (u *unreadableLanes) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return unreadableLanesShard{next, u} })
+	return storetest.WrapShards(u.Store,
+		func(_ int, next store.Shard) store.Shard { return unreadableLanesShard{next, u} })
 }
 
 type unreadableLanesShard struct {
@@ -208,16 +216,18 @@ func TestLanes_ProvideTheURLOfJobs(t *testing.T) {
 		s := &unreadableLanes{Store: model()}
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		changeLane(t, r, customer, func(l *policy.Lane) { l.URL = "https://customer.example/" })
-		changeLane(t, r, job.Queue{Namespace: "default", Topic: "orders", Lane: "silent"}, func(l *policy.Lane) { l.Paused = true })
-		_, err := r.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "served", Policy: policy.Topic{URL: "https://topic.example/"}})
+		changeLane(t, r, job.Queue{Namespace: "default", Topic: "orders", Lane: "silent"},
+			func(l *policy.Lane) { l.Paused = true })
+		_, err := r.PutTopic(t.Context(),
+			store.Topic{Namespace: "default", Name: "served", Policy: policy.Topic{URL: "https://topic.example/"}})
 		require.NoError(t, err)
 		of := func(topic, lane string) job.New {
 			return job.New{Spec: job.Spec{Queue: job.Queue{Topic: topic, Lane: lane}}}
 		}
 		s.asked.Store(0)
 		got := r.Register(t.Context(), []job.New{
-			of("orders", "customer-42"), of("orders", "silent"), of("orders", "unknown"), of("orders", ""), of("served", "any"),
-			of("orders", "customer-42"),
+			of("orders", "customer-42"), of("orders", "silent"), of("orders", "unknown"),
+			of("orders", ""), of("served", "any"), of("orders", "customer-42"),
 		})
 		for i, ok := range []bool{true, false, false, false, true, true} {
 			if ok {

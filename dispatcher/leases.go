@@ -14,8 +14,9 @@ import (
 func (d *Dispatcher) newPuller() *pull.Puller {
 	owner := cmp.Or(d.opts.Owner, store.NewLeaseOwner())
 	return pull.New(pull.Options{
-		Store: d.opts.Store, Policies: pullPolicies{poolPolicies{d.policies, d.sealer}}, Owner: owner, Process: pool.ProcessName(owner),
-		Callbacks: d.notifyEnd, Observer: liveObserver{d.opts.Observer, d.live}, Tracer: d.poolTracer(), Random: d.opts.Random, Logger: d.log,
+		Store: d.opts.Store, Policies: pullPolicies{poolPolicies{d.policies, d.sealer}}, Owner: owner,
+		Process: pool.ProcessName(owner), Callbacks: d.notifyEnd, Observer: liveObserver{d.opts.Observer, d.live},
+		Tracer: d.poolTracer(), Random: d.opts.Random, Logger: d.log,
 	})
 }
 
@@ -28,15 +29,15 @@ func (t pullPolicies) Update(ctx context.Context) error {
 	return err
 }
 
-// Lease leases jobs of a pulled topic to a client. It returns none when there are none until the request's Wait is over, or the
-// process stops. Errors: *store.NotPulledError, store.ErrStopping, and those of package store.
+// Lease leases jobs of a pulled topic to a client. It returns none when there are none until the request's Wait is
+// over, or the process stops. Errors: *store.NotPulledError, store.ErrStopping, and those of package store.
 func (d *Dispatcher) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
 	return d.puller.Lease(ctx, request)
 }
 
-// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each: nil,
-// store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs as next asks; nil: none. The
-// namespace is that of the leases and of next.
+// SettleLeases ends or extends up to store.MaxBatch leases of a namespace's clients, and returns an error for each:
+// nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the store is unavailable. Then it leases jobs as next asks;
+// nil: none. The namespace is that of the leases and of next.
 func (d *Dispatcher) SettleLeases(
 	ctx context.Context, _ string, reports []store.LeaseReport, next *store.LeaseRequest,
 ) ([]error, []store.LeasedJob, error) {

@@ -45,7 +45,8 @@ func TestLease_FromAProcessThatDoesNotDeliver(t *testing.T) {
 		spec := job.Spec{ID: "a", Queue: job.Queue{Topic: "reports"}, BodyKind: job.BodyText, Body: []byte("7")}
 		require.NoError(t, d.Register(t.Context(), []job.New{{Spec: spec}})[0].Err)
 
-		leased, err := d.Lease(t.Context(), store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "reports", Max: 10, Wait: time.Minute})
+		leased, err := d.Lease(t.Context(),
+			store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "reports", Max: 10, Wait: time.Minute})
 		require.NoError(t, err)
 		require.Len(t, leased, 1)
 		require.Equal(t, "7", string(leased[0].Body))
@@ -73,10 +74,12 @@ func TestLease_ChangesOfDeliverApplyToWaitingJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
 		posted := make(chan string, 10)
-		d, err := dispatcher.New(dispatcher.Options{Store: s, Deliverer: deliverFunc(func(_ context.Context, r job.Request) policy.Result {
-			posted <- r.Ref.ID
-			return policy.Result{Status: 200, StartedAt: time.Now()}
-		})})
+		d, err := dispatcher.New(
+			dispatcher.Options{Store: s, Deliverer: deliverFunc(func(_ context.Context, r job.Request) policy.Result {
+				posted <- r.Ref.ID
+				return policy.Result{Status: 200, StartedAt: time.Now()}
+			})},
+		)
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -90,13 +93,17 @@ func TestLease_ChangesOfDeliverApplyToWaitingJobs(t *testing.T) {
 			require.NoError(t, err)
 		}
 		register := func(id string) {
-			require.NoError(t, d.Register(t.Context(), []job.New{{Spec: job.Spec{ID: id, Queue: job.Queue{Topic: "reports", Lane: "a"}}}})[0].Err)
+			require.NoError(t, d.Register(t.Context(),
+				[]job.New{{Spec: job.Spec{ID: id, Queue: job.Queue{Topic: "reports", Lane: "a"}}}})[0].Err)
 		}
 		put(policy.DeliverPull)
 		register("pulled-first")
 		time.Sleep(time.Minute)
 		require.Empty(t, posted)
-		request := store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "reports", Max: 1, Wait: 5 * time.Second, Lease: time.Hour}
+		request := store.LeaseRequest{
+			Namespace: job.DefaultNamespace, Topic: "reports", Max: 1,
+			Wait: 5 * time.Second, Lease: time.Hour,
+		}
 		leased, err := d.Lease(t.Context(), request)
 		require.NoError(t, err)
 		require.Len(t, leased, 1)

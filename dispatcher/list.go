@@ -17,8 +17,8 @@ const (
 	scanLimit = 5_000
 )
 
-// List returns a page of the jobs that a filter selects. It is full unless it is the last, or took longer than filter.Within.
-// filter.ScanLimit is ignored. Jobs read before an error are returned instead of the error.
+// List returns a page of the jobs that a filter selects. It is full unless it is the last, or took longer than
+// filter.Within. filter.ScanLimit is ignored. Jobs read before an error are returned instead of the error.
 func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	page, err := d.fill(ctx, filter)
 	if len(page.Jobs) > 0 {

@@ -26,7 +26,8 @@ func (d *Dispatcher) LiveTail() (listeners int, skipped uint64) {
 	return d.live.Listeners(), d.live.Skipped()
 }
 
-// runLive publishes attempts and changes until stop is called, after ctx has ended: also those of attempts in flight then.
+// runLive publishes attempts and changes until stop is called, after ctx has ended: also those of attempts in flight
+// then.
 func (d *Dispatcher) runLive(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -68,7 +69,8 @@ func (o liveObserver) AttemptEnded(e pool.AttemptEvent) {
 // jobEvent returns an event of a job.
 func jobEvent(spec *job.Spec) livetail.Event {
 	return livetail.Event{
-		At: job.Millis(time.Now()), Namespace: spec.Namespace, Topic: spec.Topic, Lane: spec.Lane, ID: spec.ID, Labels: spec.Labels,
+		At: job.Millis(time.Now()), Namespace: spec.Namespace, Topic: spec.Topic, Lane: spec.Lane,
+		ID: spec.ID, Labels: spec.Labels,
 	}
 }
 
@@ -129,7 +131,8 @@ func (s *liveStore) Cancel(ctx context.Context, ref job.Ref, cancellation store.
 	return found, err
 }
 
-// publishPause publishes that a topic, or a lane, was paused or resumed. was and is are the state before and after a change.
+// publishPause publishes that a topic, or a lane, was paused or resumed. was and is are the state before and after a
+// change.
 func (d *Dispatcher) publishPause(ctx context.Context, q job.Queue, was, is bool) {
 	if was == is || !d.live.Wanted() {
 		return

@@ -34,7 +34,8 @@ func (s *tailCounter) AppendTail(ctx context.Context, message []byte) ([][]byte,
 // events reads a listener until it has n events.
 func events(t *testing.T, l *livetail.Listener, n int) (all []livetail.Event) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); len(all) < n && time.Now().Before(end); time.Sleep(livetail.ReadEvery) {
+	for end := time.Now().Add(10 * time.Second); len(all) < n &&
+		time.Now().Before(end); time.Sleep(livetail.ReadEvery) {
 		more, skipped, err := l.Next(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, skipped)
@@ -47,7 +48,10 @@ func events(t *testing.T, l *livetail.Listener, n int) (all []livetail.Event) {
 func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := storetest.NewModel(storetest.ModelOptions{})
-		answers := policy.Result{Status: 500, Header: map[string][]string{"Set-Cookie": {"secret"}}, Body: []byte("secret")}
+		answers := policy.Result{
+			Status: 500,
+			Header: map[string][]string{"Set-Cookie": {"secret"}}, Body: []byte("secret"),
+		}
 		rec := &receiver{answer: func(context.Context, job.Request) policy.Result { return answers }}
 		worker := start(t, dispatcher.Options{Store: shared{model}, Deliverer: rec})
 		other := start(t, dispatcher.Options{Store: shared{model}, RegisterOnly: true})
@@ -56,17 +60,22 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		defer l.Close()
 		time.Sleep(3 * time.Second)
 
-		spec := job.Spec{ID: "a", Queue: job.Queue{Topic: "orders", Lane: "one"}, Labels: map[string]string{"k": "v"}, CreatedBy: "shop"}
+		spec := job.Spec{
+			ID: "a", Queue: job.Queue{Topic: "orders", Lane: "one"},
+			Labels: map[string]string{"k": "v"}, CreatedBy: "shop",
+		}
 		spec.Retries = new(0)
 		other.register(t, job.New{Spec: spec})
 		got := events(t, l, 2)
-		slices.SortFunc(got, func(a, b livetail.Event) int { return cmp.Compare(b.Change.Kind, a.Change.Kind) }) // they are of the same instant
+		// they are of the same instant
+		slices.SortFunc(got, func(a, b livetail.Event) int { return cmp.Compare(b.Change.Kind, a.Change.Kind) })
 		require.Equal(t, livetail.Change{Kind: "created", Actor: "shop"}, got[0].Change)
 		require.Equal(t, spec.Labels, got[0].Labels)
 		require.Equal(t, []string{"orders", "one", "a"}, []string{got[1].Topic, got[1].Lane, got[1].ID})
 		attempt := got[1].Attempt
 		require.Equal(t, &job.Attempt{
-			N: 1, Kind: job.KindAttempt, StartedAt: attempt.StartedAt, Duration: attempt.Duration, URL: "https://shop.example/hook", Process: worker.Process(),
+			N: 1, Kind: job.KindAttempt, StartedAt: attempt.StartedAt, Duration: attempt.Duration,
+			URL: "https://shop.example/hook", Process: worker.Process(),
 			Status: 500, Verdict: "dead", Reason: policy.ReasonExhausted,
 		}, attempt, "without the response")
 
@@ -78,9 +87,11 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		_, err = other.Cancel(t.Context(), ref, store.Cancellation{Actor: "they"})
 		require.NoError(t, err)
 		ctx := access.With(t.Context(), &access.Principal{Actor: "operator"})
-		_, err = other.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { p.Paused = true; return nil })
+		_, err = other.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
-		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { p.URL = "https://a.example"; return nil })
+		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+			func(p *policy.Topic) error { p.URL = "https://a.example"; return nil })
 		require.NoError(t, err)
 		lane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "one"}
 		for _, paused := range []bool{true, false} {
@@ -93,7 +104,8 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 			require.WithinDuration(t, time.Now(), e.At, 10*time.Second)
 		}
 		require.Equal(t, "me", byKind["revived"][0].Change.Actor)
-		require.Equal(t, livetail.Change{Kind: "edited", Fields: []string{"labels"}, Actor: "you"}, byKind["edited"][0].Change)
+		require.Equal(t, livetail.Change{Kind: "edited", Fields: []string{"labels"}, Actor: "you"},
+			byKind["edited"][0].Change)
 		require.Equal(t, "they", byKind["cancelled"][0].Change.Actor)
 		require.Len(t, byKind[livetail.Paused], 2)
 		for _, e := range byKind[livetail.Paused] {
@@ -103,8 +115,10 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		}
 		require.Equal(t, "one", byKind[livetail.Resumed][0].Lane)
 
-		other.register(t, job.New{Spec: job.Spec{ID: "old", Queue: lane}, ExpiresIn: time.Second, Delay: 500 * time.Millisecond})
-		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error { p.Paused = true; return nil })
+		other.register(t,
+			job.New{Spec: job.Spec{ID: "old", Queue: lane}, ExpiresIn: time.Second, Delay: 500 * time.Millisecond})
+		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
 		got = events(t, l, 2)
 		require.Equal(t, livetail.Change{Kind: livetail.Dead, Reason: policy.ReasonExpired}, got[1].Change)
@@ -131,7 +145,10 @@ func TestListen_SeesHowLateAttemptsAre(t *testing.T) {
 		}
 		setPaused(true)
 		ladder := []time.Duration{10 * time.Second}
-		r.register(t, job.New{Spec: job.Spec{ID: "a", Queue: job.Queue{Topic: "orders", Lane: "one"}, Terms: policy.Terms{Ladder: ladder}}, Delay: 2 * time.Second})
+		r.register(t, job.New{Spec: job.Spec{
+			ID: "a", Queue: job.Queue{Topic: "orders", Lane: "one"},
+			Terms: policy.Terms{Ladder: ladder},
+		}, Delay: 2 * time.Second})
 		var late []time.Duration
 		resumeAt, end := time.Now().Add(9*time.Second), time.Now().Add(40*time.Second)
 		for paused := true; time.Now().Before(end); time.Sleep(livetail.ReadEvery) {

@@ -10,13 +10,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// DeleteNamespace removes a namespace that has no jobs, also no ended ones, no topics with a policy, no lanes with settings and
-// no tokens, so that another namespace of this name inherits nothing. A purge first removes its jobs, topics and lanes, until
-// ctx's deadline is near.
+// DeleteNamespace removes a namespace that has no jobs, also no ended ones, no topics with a policy, no lanes with
+// settings and no tokens, so that another namespace of this name inherits nothing. A purge first removes its jobs,
+// topics and lanes, until ctx's deadline is near.
 //
-// It returns what a purge removed, also with an error: store.ErrNotFound, *store.RevisionError or *job.NamespaceInUseError, after
-// which the call may be repeated.
-func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (done store.TopicDeleted, err error) {
+// It returns what a purge removed, also with an error: store.ErrNotFound, *store.RevisionError or
+// *job.NamespaceInUseError, after which the call may be repeated.
+func (d *Dispatcher) DeleteNamespace(
+	ctx context.Context, deletion store.NamespaceDeletion,
+) (done store.TopicDeleted, err error) {
 	name := deletion.Name
 	n, err := d.Namespace(ctx, name)
 	if err == nil && n.Revision == 0 { // the default one, which is not stored
@@ -50,7 +52,8 @@ func (d *Dispatcher) DeleteNamespace(ctx context.Context, deletion store.Namespa
 		return done, nil
 	}
 	if _, failed := d.PutNamespace(context.WithoutCancel(ctx), n, store.MustNotExist); failed != nil {
-		d.log.Error("a deleted namespace may be in use and could not be restored: put it again", "namespace", name, "err", errors.Join(err, failed))
+		d.log.Error("a deleted namespace may be in use and could not be restored: put it again", "namespace", name,
+			"err", errors.Join(err, failed))
 	}
 	return done, fmt.Errorf("delete namespace %s: %w", name, err)
 }
@@ -81,7 +84,8 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 		return err
 	}
 	if len(page.Jobs) > 0 { // Ringback's own, too
-		return &job.NamespaceInUseError{By: "jobs in the state " + string(page.Jobs[0].State) + ", such as " + page.Jobs[0].ID}
+		return &job.NamespaceInUseError{By: "jobs in the state " + string(page.Jobs[0].State) + ", such as " +
+			page.Jobs[0].ID}
 	}
 	if err := d.checkNoSchedules(ctx, namespace); err != nil {
 		return err
@@ -92,14 +96,17 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 		}
 		lanes, err := d.store.ListLanes(ctx, namespace, t.Name, "", 1)
 		if err == nil && len(lanes) > 0 {
-			err = &job.NamespaceInUseError{By: "lanes with settings, such as " + lanes[0].Queue.Lane + " of the topic " + t.Name}
+			err = &job.NamespaceInUseError{By: "lanes with settings, such as " + lanes[0].Queue.Lane +
+				" of the topic " + t.Name}
 		}
 		return err
 	})
 }
 
 // purgeNamespace removes the jobs, topics and lanes of a namespace. Running jobs are only marked.
-func (d *Dispatcher) purgeNamespace(ctx context.Context, deletion store.NamespaceDeletion, done *store.TopicDeleted) error {
+func (d *Dispatcher) purgeNamespace(
+	ctx context.Context, deletion store.NamespaceDeletion, done *store.TopicDeleted,
+) error {
 	if err := d.deleteSchedules(ctx, deletion.Name); err != nil {
 		return err
 	}
@@ -119,7 +126,8 @@ func (d *Dispatcher) purgeNamespace(ctx context.Context, deletion store.Namespac
 // namespaceInUse makes the error of a namespace from that of one of its topics.
 func namespaceInUse(err error) error {
 	if e, ok := errors.AsType[*store.TopicInUseError](err); ok {
-		return &job.NamespaceInUseError{By: fmt.Sprintf("%d unfinished jobs, or more than could be removed in time", e.Unfinished)}
+		return &job.NamespaceInUseError{By: fmt.Sprintf("%d unfinished jobs, or more than could be removed in time",
+			e.Unfinished)}
 	}
 	return err
 }

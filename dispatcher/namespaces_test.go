@@ -47,7 +47,8 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		d := withShop(t, model())
-		_, err := d.ChangeTopic(t.Context(), "shop", "orders", 0, func(p *policy.Topic) error { p.Workers = 3; return nil })
+		_, err := d.ChangeTopic(t.Context(), "shop", "orders", 0,
+			func(p *policy.Topic) error { p.Workers = 3; return nil })
 		require.NoError(t, err)
 		d.inUse(t, false, "orders")
 		n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", "a", 1)))
@@ -56,7 +57,8 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 		_, err = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
 		require.NoError(t, err)
 		d.inUse(t, false, "jobs in the state cancelled, such as a0")
-		created, _, err := d.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "shop"}, false)
+		created, _, err := d.CreateToken(t.Context(),
+			access.Token{Name: "a", Role: access.Read, Namespace: "shop"}, false)
 		require.NoError(t, err)
 		d.inUse(t, true, created.ID)
 		require.NoError(t, d.RevokeToken(t.Context(), "", created.ID))
@@ -73,7 +75,8 @@ func TestDeleteNamespace_PurgeLeavesNothingToASuccessor(t *testing.T) {
 		d := withShop(t, sharded(2))
 		for _, namespace := range []string{"shop", "default"} {
 			for i, results := range [][]store.RoutedResult{
-				d.Register(t.Context(), jobsIn(namespace, "waiting", 5)), d.Register(t.Context(), jobsIn(namespace, "ended", 4)),
+				d.Register(t.Context(), jobsIn(namespace, "waiting", 5)),
+				d.Register(t.Context(), jobsIn(namespace, "ended", 4)),
 			} {
 				n, _ := refused(t, results)
 				require.Zero(t, n, i)
@@ -87,7 +90,8 @@ func TestDeleteNamespace_PurgeLeavesNothingToASuccessor(t *testing.T) {
 			require.NoError(t, err)
 		}
 		_, err := d.StartWork(t.Context(), "shop", store.WorkOrder{
-			Action: store.WorkPurge, Filter: store.Filter{Namespace: "shop", Topic: "orders", States: []job.State{job.Dead}},
+			Action: store.WorkPurge,
+			Filter: store.Filter{Namespace: "shop", Topic: "orders", States: []job.State{job.Dead}},
 		})
 		require.NoError(t, err)
 		done, err := d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop", Purge: true})
@@ -121,7 +125,9 @@ type lateStore struct {
 	late func()
 }
 
-func (s *lateStore) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s *lateStore) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	put, err := s.Store.PutDocument(ctx, token, doc, limits)
 	if doc.Key.Kind == "namespace" && len(doc.Value) == 0 {
 		s.late()

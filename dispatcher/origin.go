@@ -15,8 +15,8 @@ const (
 		"then change its url and headers together"
 )
 
-// checkSecretsStayOnOrigin returns a *job.InvalidError if a job has secret headers for another origin than the target's. An
-// attempt would not send them; this reports it before the job is changed.
+// checkSecretsStayOnOrigin returns a *job.InvalidError if a job has secret headers for another origin than the
+// target's. An attempt would not send them; this reports it before the job is changed.
 func (d *Dispatcher) checkSecretsStayOnOrigin(j *job.Job, target, detail string) error {
 	var faults []job.FieldError
 	for _, name := range slices.Sorted(maps.Keys(j.Header)) {

@@ -26,7 +26,10 @@ func secretHeaders() map[string][]string {
 
 // inAnHour is a job that waits at a URL with headers.
 func inAnHour(url string, headers map[string][]string) job.New {
-	return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: url, Header: headers}, Delay: time.Hour}
+	return job.New{
+		Spec:  job.Spec{Queue: job.Queue{Topic: "orders", Lane: "a"}, URL: url, Header: headers},
+		Delay: time.Hour,
+	}
 }
 
 // editOf is an edit of the URL, headersOf one of the headers.
@@ -66,7 +69,10 @@ func TestOrigin_JobSecretsDoNotFollowTheURL(t *testing.T) {
 
 		headers := maps.Clone(current.Header)
 		headers["X-A"] = []string{"2"}
-		partly := job.Edit{Fields: []string{"url", "headers"}, Spec: job.Spec{URL: "https://b.example/x", Header: headers}}
+		partly := job.Edit{
+			Fields: []string{"url", "headers"},
+			Spec:   job.Spec{URL: "https://b.example/x", Header: headers},
+		}
 		_, err := r.Edit(t.Context(), made.Ref(), partly)
 		requireSecretsRejected(t, err)
 
@@ -110,7 +116,8 @@ func TestOrigin_ChangeIsRejectedLikeOtherEdits(t *testing.T) {
 		late.IfVersion = made.Version + 1
 		_, err := r.Edit(t.Context(), made.Ref(), late)
 		require.ErrorIs(t, err, store.ErrVersion)
-		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "unknown"}, editOf("https://b.example/"))
+		_, err = r.Edit(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "unknown"},
+			editOf("https://b.example/"))
 		require.ErrorIs(t, err, store.ErrNotFound)
 		_, err = r.Cancel(t.Context(), made.Ref(), store.Cancellation{})
 		require.NoError(t, err)
@@ -128,7 +135,8 @@ type concurrentEditStore struct {
 }
 
 func (b *concurrentEditStore) Shards() []store.Shard {
-	return storetest.WrapShards(b.Store, func(_ int, next store.Shard) store.Shard { return concurrentEditShard{next, b} })
+	return storetest.WrapShards(b.Store,
+		func(_ int, next store.Shard) store.Shard { return concurrentEditShard{next, b} })
 }
 
 type concurrentEditShard struct {
@@ -136,7 +144,9 @@ type concurrentEditShard struct {
 	*concurrentEditStore
 }
 
-func (s concurrentEditShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s concurrentEditShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	if s.do != nil {
 		s.do()
 	}
@@ -151,7 +161,8 @@ func TestOrigin_ConcurrentSecretIsNotMoved(t *testing.T) {
 		made := r.register(t, inAnHour("https://a.example/x", nil))
 		change := func(headers map[string][]string) func() {
 			return func() {
-				_, err := storetest.Edit(t.Context(), base.Shards()[0], store.NewToken(), made.Ref(), func(spec *job.Spec) { spec.Header = headers })
+				_, err := storetest.Edit(t.Context(), base.Shards()[0], store.NewToken(), made.Ref(),
+					func(spec *job.Spec) { spec.Header = headers })
 				require.NoError(t, err)
 				s.do = nil
 			}
@@ -194,7 +205,8 @@ func TestOrigin_RevivalElsewhereSendsNoSecrets(t *testing.T) {
 				})
 				r.pauseTopics(t, "orders")
 				w := r.work(t, store.WorkOrder{
-					Action: store.WorkRevive, IDs: ids, URL: "https://new.example/fixed", Rate: policy.Rate{Starts: 1, Per: time.Second},
+					Action: store.WorkRevive, IDs: ids, URL: "https://new.example/fixed",
+					Rate: policy.Rate{Starts: 1, Per: time.Second},
 				})
 				require.EqualValues(t, 120+len(ids)/121, w.Matched)
 				require.EqualValues(t, 90, w.Done)
@@ -221,7 +233,8 @@ func TestWork_SendsNewSecretHeaders(t *testing.T) {
 		rec := &receiver{answer: statusByPath}
 		s := sharded(2)
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
-		r.registerDead(t, 20, "orders/a", 200, func(i int, n *job.New) { n.URL = fmt.Sprintf("https://%d.example/200", i) })
+		r.registerDead(t, 20, "orders/a", 200,
+			func(i int, n *job.New) { n.URL = fmt.Sprintf("https://%d.example/200", i) })
 		sent := len(rec.calls())
 		header := map[string][]string{"Authorization": {"Bearer new"}, "X-A": {"2"}}
 		delivered := store.Filter{States: []job.State{job.Delivered}}
@@ -235,7 +248,10 @@ func TestWork_SendsNewSecretHeaders(t *testing.T) {
 		}
 		sent += len(calls)
 
-		w = r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: delivered, Header: header, URL: "https://new.example/200", ExpiresIn: time.Hour})
+		w = r.work(t, store.WorkOrder{
+			Action: store.WorkRevive, Filter: delivered, Header: header,
+			URL: "https://new.example/200", ExpiresIn: time.Hour,
+		})
 		require.EqualValues(t, 20, w.Done)
 		time.Sleep(time.Minute)
 		calls = rec.calls()[sent:]
@@ -246,8 +262,12 @@ func TestWork_SendsNewSecretHeaders(t *testing.T) {
 		}
 
 		waiting := r.register(t, inAnHour("https://a.example/200", secretHeaders()))
-		edit := job.Edit{Fields: []string{"headers", "retries"}, Spec: job.Spec{Header: header, Terms: policy.Terms{Retries: new(0)}}, Due: &job.TimeOrDelay{}}
-		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkEdit, Filter: store.Filter{Topic: "orders"}, Edit: &edit}).Done)
+		edit := job.Edit{
+			Fields: []string{"headers", "retries"},
+			Spec:   job.Spec{Header: header, Terms: policy.Terms{Retries: new(0)}}, Due: &job.TimeOrDelay{},
+		}
+		require.EqualValues(t, 1,
+			r.work(t, store.WorkOrder{Action: store.WorkEdit, Filter: store.Filter{Topic: "orders"}, Edit: &edit}).Done)
 		time.Sleep(time.Minute)
 		last := rec.calls()[len(rec.calls())-1]
 		require.Equal(t, waiting.ID, last.Ref.ID)
@@ -260,7 +280,10 @@ func TestWork_SendsNewSecretHeaders(t *testing.T) {
 // requireSecretsRejectedAfter requires that headers which work has set stay on the origin of their job.
 func requireSecretsRejectedAfter(t *testing.T, r *fixture) {
 	t.Helper()
-	w := r.work(t, store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{States: []job.State{job.Delivered}}, URL: "https://thief.example/200"})
+	w := r.work(t, store.WorkOrder{
+		Action: store.WorkRevive, Filter: store.Filter{States: []job.State{job.Delivered}},
+		URL: "https://thief.example/200",
+	})
 	require.EqualValues(t, 21, w.Failed)
 	require.Contains(t, w.Failures[0].Reason, "/headers/Authorization is for a different origin")
 }
@@ -280,7 +303,8 @@ func TestOrigin_RevivalSendsNoSecretsSetSinceTheCheck(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			require.Equal(t, job.Dead, r.get(t, revived.Ref()).State)
 		}
-		require.EqualValues(t, 1, r.work(t, store.WorkOrder{Action: store.WorkRevive, URL: "https://new.example/200"}).Skipped)
+		require.EqualValues(t, 1,
+			r.work(t, store.WorkOrder{Action: store.WorkRevive, URL: "https://new.example/200"}).Skipped)
 		time.Sleep(time.Minute)
 		for _, c := range rec.calls() {
 			require.Equal(t, "https://x.example/500", c.URL)
@@ -297,7 +321,8 @@ func TestRevive_SecretHeadersStayOnTheirOrigin(t *testing.T) {
 	}})
 	ended := func(id string) job.Ref {
 		registered := d.Register(t.Context(), []job.New{{Spec: job.Spec{
-			ID: id, URL: "https://a.example/x", Header: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
+			ID: id, URL: "https://a.example/x",
+			Header: map[string][]string{"Authorization": {"Bearer hunter2"}, "X-A": {"1"}},
 		}, Delay: time.Hour}})[0]
 		require.NoError(t, registered.Err)
 		_, err := d.Cancel(t.Context(), registered.Job.Ref(), store.Cancellation{})
@@ -331,7 +356,8 @@ func TestRevive_SecretHeadersStayOnTheirOrigin(t *testing.T) {
 	require.Len(t, got.Header, 1)
 	_, sealed := job.Sealed(got.Header["Authorization"])
 	require.True(t, sealed)
-	got, err = d.Revive(t.Context(), store.Revival{Ref: ended("c"), URL: "https://b.example/", Header: map[string][]string{}})
+	got, err = d.Revive(t.Context(),
+		store.Revival{Ref: ended("c"), URL: "https://b.example/", Header: map[string][]string{}})
 	require.NoError(t, err)
 	require.Empty(t, got.Header)
 }

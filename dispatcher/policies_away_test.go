@@ -24,7 +24,9 @@ type slowTopicsStore struct {
 	reads atomic.Int32 // of policies
 }
 
-func (s *slowTopicsStore) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s *slowTopicsStore) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if after.Kind == store.KindTopic {
 		s.reads.Add(1)
 	}
@@ -42,7 +44,8 @@ const silent = -1
 // hooks is a job that takes its URL from its topic.
 func hooks() job.New { return job.New{Spec: job.Spec{Queue: job.Queue{Topic: "hooks"}}} }
 
-// withHooks runs a dispatcher that only registers on a reluctant store, which has the topic hooks, and another that PUTs it.
+// withHooks runs a dispatcher that only registers on a reluctant store, which has the topic hooks, and another that
+// PUTs it.
 func withHooks(t *testing.T) (front *fixture, s *slowTopicsStore, put func(url string)) {
 	t.Helper()
 	all := model()

@@ -80,7 +80,8 @@ func TestQuota_BoundsTheRateOverAllProcesses(t *testing.T) {
 		s := model()
 		d := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		other := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Rate: policy.Rate{Starts: 5, Per: time.Second}}}, 0)
+		_, err := d.PutNamespace(t.Context(),
+			job.Namespace{Name: "shop", Quota: job.Quota{Rate: policy.Rate{Starts: 5, Per: time.Second}}}, 0)
 		require.NoError(t, err)
 		n, _ := refused(t, d.Register(t.Context(), jobsIn("shop", "a", 3)))
 		require.Zero(t, n)

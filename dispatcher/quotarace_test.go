@@ -21,7 +21,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// quotaStore delays insertions and counts, drops some of their calls and replies, and keeps the largest usage of a namespace.
+// quotaStore delays insertions and counts, drops some of their calls and replies, and keeps the largest usage of a
+// namespace.
 type quotaStore struct {
 	store.Store
 	namespace string
@@ -111,7 +112,8 @@ func TestQuota_IsNeverExceededByOneProcess(t *testing.T) {
 						cancel()
 						time.Sleep(time.Duration(upTo(1500)) * time.Millisecond)
 						for i := range upTo(10) {
-							_, _ = d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: fmt.Sprint(prefix, i)}, store.Cancellation{})
+							_, _ = d.Cancel(t.Context(),
+								job.Ref{Namespace: "shop", ID: fmt.Sprint(prefix, i)}, store.Cancellation{})
 						}
 					}
 				})
@@ -358,7 +360,8 @@ func TestQuota_PausesAfterACountThatFailed(t *testing.T) {
 		require.NoError(t, err)
 		s.failing.Store(true)
 		for i := range 20 {
-			require.ErrorIs(t, d.Register(t.Context(), jobsIn("shop", fmt.Sprint(i, "-"), 1))[0].Err, store.ErrUnavailable)
+			require.ErrorIs(t,
+				d.Register(t.Context(), jobsIn("shop", fmt.Sprint(i, "-"), 1))[0].Err, store.ErrUnavailable)
 		}
 		require.EqualValues(t, 1, s.counts.Load())
 		s.failing.Store(false)
@@ -386,7 +389,8 @@ func TestQuota_GoesOnWithTheLastCountForAMinute(t *testing.T) {
 		}
 		require.EqualValues(t, 10, s.most.Load())
 		time.Sleep(time.Until(began.Add(61 * time.Second)))
-		require.ErrorIs(t, d.Register(t.Context(), jobsIn("shop", "z", 1))[0].Err, store.ErrUnavailable, "the count is too old")
+		require.ErrorIs(t, d.Register(t.Context(), jobsIn("shop", "z", 1))[0].Err,
+			store.ErrUnavailable, "the count is too old")
 		s.failing.Store(false)
 		s.countFor = noTime
 		_, err := d.Cancel(t.Context(), job.Ref{Namespace: "shop", ID: "a0"}, store.Cancellation{})
@@ -436,7 +440,8 @@ func TestQuota_CostsLittle(t *testing.T) {
 	s := &quotaStore{Store: model(), insertFor: noTime, countFor: noTime, fault: noFault}
 	d := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 	none := testing.AllocsPerRun(500, registerRepeatedly(t, d, "default"))
-	_, err := d.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Pending: 100, Bytes: 1 << 20}}, 0)
+	_, err := d.PutNamespace(t.Context(),
+		job.Namespace{Name: "shop", Quota: job.Quota{Pending: 100, Bytes: 1 << 20}}, 0)
 	require.NoError(t, err)
 	require.InDelta(t, none, testing.AllocsPerRun(500, registerRepeatedly(t, d, "default")), 1)
 	require.Zero(t, s.counts.Load())
@@ -445,7 +450,8 @@ func TestQuota_CostsLittle(t *testing.T) {
 }
 
 func BenchmarkQuota(b *testing.B) {
-	for name, quota := range map[string]job.Quota{"none": {}, "pending": {Pending: 100}, "pending and bytes": {Pending: 100, Bytes: 1 << 20}} {
+	for name, quota := range map[string]job.Quota{"none": {}, "pending": {Pending: 100}, "pending and " +
+		"bytes": {Pending: 100, Bytes: 1 << 20}} {
 		b.Run(name, func(b *testing.B) {
 			d, err := dispatcher.New(dispatcher.Options{Store: model(), RegisterOnly: true, Logger: quiet})
 			require.NoError(b, err)

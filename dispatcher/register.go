@@ -14,12 +14,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Register registers jobs and returns one result per job, in order. A refused job does not affect the others. The jobs must
-// have passed job.Validate; checks that depend on topics, options and the current time are made here. A job without an id
-// gets one; a job without a lane gets its URL's host and port.
+// Register registers jobs and returns one result per job, in order. A refused job does not affect the others. The jobs
+// must have passed job.Validate; checks that depend on topics, options and the current time are made here. A job
+// without an id gets one; a job without a lane gets its URL's host and port.
 //
-// Errors are *job.InvalidError, *job.UndeclaredTopicError, *job.TakenError, and store.ErrUnavailable (by errors.Is): then it is unknown
-// whether the job was registered.
+// Errors are *job.InvalidError, *job.UndeclaredTopicError, *job.TakenError, and store.ErrUnavailable (by errors.Is):
+// then it is unknown whether the job was registered.
 func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))
 	newJobs := make([]store.NewJob, 0, len(jobs))
@@ -82,8 +82,8 @@ func leaveOut(
 	return left, leftAt
 }
 
-// expired returns an error for each job that would expire before it is due, by index. Jobs with a known id have none: they
-// may have been registered in time, and the store decides whether this is the same request.
+// expired returns an error for each job that would expire before it is due, by index. Jobs with a known id have none:
+// they may have been registered in time, and the store decides whether this is the same request.
 func (d *Dispatcher) expired(ctx context.Context, jobs []job.New, now time.Time) map[int]error {
 	var errs map[int]error
 	var refs []job.Ref
@@ -196,8 +196,8 @@ func (d *Dispatcher) admit(ctx context.Context, topics *lookup, n *job.New) (top
 	return topicURL, nil
 }
 
-// requireURL checks that a job without a URL, whose topic has none in the cache, needs none or gets that of its lane, or of its
-// topic, which it returns: another process may have changed the policy.
+// requireURL checks that a job without a URL, whose topic has none in the cache, needs none or gets that of its lane,
+// or of its topic, which it returns: another process may have changed the policy.
 func requireURL(ctx context.Context, topics *lookup, n *job.New) (topicURL string, err error) {
 	if laneURL, err := topics.laneURL(n.Queue); err != nil || laneURL != "" {
 		return "", err
@@ -209,7 +209,8 @@ func requireURL(ctx context.Context, topics *lookup, n *job.New) (topicURL strin
 	case topic.Unreadable: // it may have a URL, or need none
 		return "", fmt.Errorf("look up topic %s: %w", n.Topic, store.ErrUnreadable)
 	case topic.Policy.URL == "" && topic.Policy.Deliver.Pushes():
-		return "", invalid("/url", "is required: neither the topic "+n.Topic+" nor the lane has a url, and the topic is not delivered by pull or handler")
+		return "", invalid("/url", "is required: neither the topic "+n.Topic+
+			" nor the lane has a url, and the topic is not delivered by pull or handler")
 	}
 	return topic.Policy.URL, nil
 }
@@ -238,8 +239,8 @@ func (d *Dispatcher) checkURL(field, target string) error {
 	return nil
 }
 
-// laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs that need the URL of their lane, and for jobs
-// with secret headers.
+// laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs that need the URL of their lane, and
+// for jobs with secret headers.
 func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
@@ -249,7 +250,8 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 			continue
 		}
 		q := job.Queue{
-			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace), Topic: cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
+			Namespace: cmp.Or(n.Namespace, job.DefaultNamespace),
+			Topic:     cmp.Or(n.Topic, job.DefaultTopic), Lane: n.Lane,
 		}
 		topic, _, err := topics.Find(ctx, q.Namespace, q.Topic)
 		if err != nil {

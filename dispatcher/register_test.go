@@ -37,7 +37,9 @@ type listings struct {
 	n atomic.Int64
 }
 
-func (l *listings) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (l *listings) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	l.n.Add(1)
 	return l.Store.ListDocuments(ctx, after, limit, known)
 }
@@ -49,7 +51,8 @@ func TestRegister_RefusesNoJobByAnOldPolicy(t *testing.T) {
 		other := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		change := func(topic string, to policy.Topic) {
-			_, err := other.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0, func(p *policy.Topic) error { *p = to; return nil })
+			_, err := other.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0,
+				func(p *policy.Topic) error { *p = to; return nil })
 			require.NoError(t, err)
 		}
 		noURL := func(topic string) job.New {
@@ -132,7 +135,8 @@ func TestRegister_GeneratedIDNamesTheShard(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	seen := map[int]bool{}
 	for lane := range strings.SplitSeq("a b c d e f g h i j k l m n o p", " ") {
-		got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Lane: lane}}}})[0]
+		got := d.Register(t.Context(),
+			[]job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Lane: lane}}}})[0]
 		require.NoError(t, got.Err)
 		shard, ok := job.ShardOf(got.Job.ID)
 		require.True(t, ok)
@@ -151,7 +155,8 @@ func TestRegister_DefaultsToTheTopicsURL(t *testing.T) {
 	require.ErrorAs(t, got.Err, &invalid)
 	require.Equal(t, "/url", invalid.Errors[0].Field)
 
-	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/bills"}})
+	_, err := d.PutTopic(t.Context(),
+		store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: "https://till.example/bills"}})
 	require.NoError(t, err)
 	got = d.Register(t.Context(), []job.New{{Spec: job.Spec{Queue: job.Queue{Topic: "bills"}}}})[0]
 	require.NoError(t, got.Err)
@@ -188,13 +193,17 @@ func TestGuard_ChecksRegistrationsEditsAndTopics(t *testing.T) {
 	require.NoError(t, got[1].Err, "one bad job spoils no other")
 	_, err := d.Edit(t.Context(), got[1].Job.Ref(), editOf("http://127.0.0.1/"))
 	require.ErrorAs(t, err, &invalid)
-	_, err = d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "t", Policy: policy.Topic{URL: "http://127.0.0.1/"}})
+	_, err = d.PutTopic(t.Context(),
+		store.Topic{Namespace: "default", Name: "t", Policy: policy.Topic{URL: "http://127.0.0.1/"}})
 	require.ErrorAs(t, err, &invalid)
 }
 
 func TestRegister_RepeatFindsTheJobAndAnotherConflicts(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
-	first := job.New{Spec: job.Spec{ID: "close-4711", URL: "https://x.example/", Body: []byte("1"), BodyKind: job.BodyJSON}, Delay: 60e9}
+	first := job.New{Spec: job.Spec{
+		ID: "close-4711", URL: "https://x.example/", Body: []byte("1"),
+		BodyKind: job.BodyJSON,
+	}, Delay: 60e9}
 	got := d.Register(t.Context(), []job.New{first, first})
 	require.Equal(t, store.Created, got[0].Outcome)
 	require.Equal(t, store.Existing, got[1].Outcome)
@@ -212,7 +221,8 @@ func TestTopics_ListsStoredAndUsedOnes(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
 	_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "put"})
 	require.NoError(t, err)
-	got := d.Register(t.Context(), []job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "named"}}}})[0]
+	got := d.Register(t.Context(),
+		[]job.New{{Spec: job.Spec{URL: "https://x.example", Queue: job.Queue{Topic: "named"}}}})[0]
 	require.NoError(t, got.Err)
 	topics, err := d.Topics(t.Context(), "default", "", store.MaxBatch)
 	require.NoError(t, err)
@@ -229,7 +239,8 @@ func TestTopics_ListsStoredAndUsedOnes(t *testing.T) {
 
 func TestRegister_RefusesABodyWithoutAKind(t *testing.T) {
 	d := idleDispatcher(t, dispatcher.Options{})
-	refused := d.Register(t.Context(), []job.New{{Spec: job.Spec{ID: "x", URL: "https://x.example/", Body: []byte("1")}}})[0]
+	refused := d.Register(t.Context(),
+		[]job.New{{Spec: job.Spec{ID: "x", URL: "https://x.example/", Body: []byte("1")}}})[0]
 	invalid, ok := errors.AsType[*job.InvalidError](refused.Err)
 	require.True(t, ok, refused.Err)
 	require.Equal(t, "/body", invalid.Errors[0].Field)
@@ -241,10 +252,14 @@ func TestRegister_RepeatFindsTheJobAfterTheLaneChanged(t *testing.T) {
 	for _, shards := range []int{1, 16} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
 			model := storetest.NewModel(storetest.ModelOptions{Shards: shards})
-			d, err := dispatcher.New(dispatcher.Options{Store: model, Deliverer: &receiver{answer: status(200)}, Logger: quiet})
+			d, err := dispatcher.New(dispatcher.Options{
+				Store:     model,
+				Deliverer: &receiver{answer: status(200)}, Logger: quiet,
+			})
 			require.NoError(t, err)
 			put := func(url string) {
-				_, err := d.PutTopic(t.Context(), store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: url}})
+				_, err := d.PutTopic(t.Context(),
+					store.Topic{Namespace: "default", Name: "bills", Policy: policy.Topic{URL: url}})
 				require.NoError(t, err)
 			}
 			request := job.New{Spec: job.Spec{ID: "x", Queue: job.Queue{Topic: "bills"}}, Delay: time.Hour}

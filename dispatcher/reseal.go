@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// resealAll reseals all secrets once after the start. If the store becomes unavailable, the rest is resealed at the next
-// start.
+// resealAll reseals all secrets once after the start. If the store becomes unavailable, the rest is resealed at the
+// next start.
 func (d *Dispatcher) resealAll(ctx context.Context) {
 	if !d.opts.Seal.Encrypts() {
 		return
@@ -22,14 +22,15 @@ func (d *Dispatcher) resealAll(ctx context.Context) {
 	count, err := d.reseal(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		d.log.Warn("resealing secrets under the current key failed; the next start retries", "sealed", count, "err", err)
+		d.log.Warn("resealing secrets under the current key failed; the next start "+
+			"retries", "sealed", count, "err", err)
 	case err == nil:
 		d.log.Info("resealed secrets under the current key", "sealed", count, "took", time.Since(began))
 	}
 }
 
-// reseal seals the secrets of all topics, lanes and schedules under the current key, so that older keys can be removed. Secrets
-// that cannot be opened are kept and reported in the error.
+// reseal seals the secrets of all topics, lanes and schedules under the current key, so that older keys can be removed.
+// Secrets that cannot be opened are kept and reported in the error.
 // count is the number of topics, lanes and schedules written.
 func (d *Dispatcher) reseal(ctx context.Context) (count int, err error) {
 	set, err := d.policies.Reload(ctx)
@@ -77,7 +78,8 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name documents.Name, p pol
 	return count, nil
 }
 
-// resealLanes reseals a topic's lanes page by page. An error of one does not stop the others while the store is available.
+// resealLanes reseals a topic's lanes page by page. An error of one does not stop the others while the store is
+// available.
 func (d *Dispatcher) resealLanes(ctx context.Context, name documents.Name) (count int, failed error) {
 	for after := ""; ; {
 		lanes, err := d.store.ListLanes(ctx, name.Namespace, name.Name, after, store.MaxBatch)

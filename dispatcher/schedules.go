@@ -81,8 +81,9 @@ func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.Ne
 	return prepared, nil
 }
 
-// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition.
-// Errors: that of change, *job.InvalidError, *job.UndeclaredTopicError, *job.LimitError, *store.RevisionError, store.ErrContended.
+// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for
+// store.CheckCondition. Errors: that of change, *job.InvalidError, *job.UndeclaredTopicError, *job.LimitError,
+// *store.RevisionError, store.ErrContended.
 func (d *Dispatcher) PutSchedule(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
@@ -107,14 +108,16 @@ func (d *Dispatcher) ListSchedules(ctx context.Context, namespace, after string,
 	return d.sealer.VisibleSchedules(d.schedules.List(ctx, namespace, after, limit))
 }
 
-// DeleteSchedule removes a schedule, unless check (nil: none) refuses it. Errors: store.ErrNotFound, *store.RevisionError,
-// store.ErrContended, those of check.
-func (d *Dispatcher) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
+// DeleteSchedule removes a schedule, unless check (nil: none) refuses it. Errors: store.ErrNotFound,
+// *store.RevisionError, store.ErrContended, those of check.
+func (d *Dispatcher) DeleteSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error,
+) error {
 	return d.schedules.Delete(ctx, namespace, name, ifRevision, check)
 }
 
-// RunSchedule registers a job of a schedule at once, beside its ticks, unless check (nil: none) refuses it. actor is the name of
-// the client. Errors: those of Register, store.ErrNotFound, store.ErrUnreadable, those of check.
+// RunSchedule registers a job of a schedule at once, beside its ticks, unless check (nil: none) refuses it. actor is
+// the name of the client. Errors: those of Register, store.ErrNotFound, store.ErrUnreadable, those of check.
 func (d *Dispatcher) RunSchedule(
 	ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
 ) (store.RoutedResult, error) {
@@ -135,7 +138,8 @@ func (d *Dispatcher) deleteSchedules(ctx context.Context, namespace string) erro
 			return err
 		}
 		for i := range page {
-			if err := d.schedules.Delete(ctx, namespace, page[i].Name, 0, nil); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := d.schedules.Delete(ctx, namespace, page[i].Name, 0, nil); err != nil &&
+				!errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}

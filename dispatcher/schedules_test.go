@@ -18,7 +18,8 @@ import (
 func every(d time.Duration, spec job.Spec) func(*store.Schedule) error {
 	return func(s *store.Schedule) error {
 		s.ScheduleSettings = store.ScheduleSettings{
-			Spec: schedule.Spec{Every: d}, Job: spec, Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpLast},
+			Spec: schedule.Spec{Every: d}, Job: spec, Overlap: store.OverlapAllow,
+			CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpLast},
 		}
 		return nil
 	}
@@ -30,7 +31,8 @@ func TestSchedule_DeliversItsJobsWithTheirSecrets(t *testing.T) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		spec := job.Spec{
-			Queue: job.Queue{Topic: "report"}, URL: "https://shop.example/hook", Header: map[string][]string{"Authorization": {"Bearer hunter2"}},
+			Queue: job.Queue{Topic: "report"}, URL: "https://shop.example/hook",
+			Header:   map[string][]string{"Authorization": {"Bearer hunter2"}},
 			BodyKind: job.BodyJSON, Body: []byte(`{"n":  1}`),
 		}
 		put, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, every(time.Minute, spec))
@@ -76,7 +78,8 @@ func TestSchedule_ReadsNoJobOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, every(time.Minute, job.Spec{URL: "https://a.example/"}))
+		_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0,
+			every(time.Minute, job.Spec{URL: "https://a.example/"}))
 		require.NoError(t, err)
 		page, err := r.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Limit: 10})
 		require.NoError(t, err)
@@ -103,7 +106,8 @@ func TestSchedule_RefusesAJobThatCouldNotBeRegistered(t *testing.T) {
 			return requireInvalid(t, err).Errors[0].Field
 		}
 		require.Equal(t, "/job/topic", put(job.Spec{URL: "https://a.example/"}), "an undeclared topic")
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.DefaultTopic, 0, func(*policy.Topic) error { return nil })
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.DefaultTopic, 0,
+			func(*policy.Topic) error { return nil })
 		require.NoError(t, err)
 		require.Equal(t, "/job/url", put(job.Spec{}), "no URL")
 		require.Equal(t, "/job/url", put(job.Spec{URL: "https://a.example/"}), "a refused URL")

@@ -14,13 +14,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// AddSecret adds a secret to its owner as the newest: a lane, or a topic if the queue has no lane. All of them sign. A lane's
-// secrets replace those of its topic. The same secret again changes nothing, unless the stored one cannot be opened. Error:
-// *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric; *store.RevisionError when the owner's settings do not meet
-// ifRevision.
-func (d *Dispatcher) AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
+// AddSecret adds a secret to its owner as the newest: a lane, or a topic if the queue has no lane. All of them sign. A
+// lane's secrets replace those of its topic. The same secret again changes nothing, unless the stored one cannot be
+// opened. Error: *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric; *store.RevisionError when the owner's
+// settings do not meet ifRevision.
+func (d *Dispatcher) AddSecret(
+	ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64,
+) (policy.Secret, error) {
 	added := policy.Secret{
-		ID: secret.ID(), CreatedAt: job.Millis(time.Now()), CreatedBy: access.PrincipalOf(ctx).Actor, Value: d.sealer.SealSecret(owner, secret),
+		ID: secret.ID(), CreatedAt: job.Millis(time.Now()), CreatedBy: access.PrincipalOf(ctx).Actor,
+		Value: d.sealer.SealSecret(owner, secret),
 	}
 	err := d.changeSecrets(ctx, owner, ifRevision, func(stored []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(stored, added.ID); i >= 0 {
@@ -38,18 +41,20 @@ func (d *Dispatcher) AddSecret(ctx context.Context, owner job.Queue, secret sign
 			return nil, secrets.ErrCannotSeal
 		}
 		if len(stored) >= policy.MaxSecrets {
-			return nil, invalid("/secret", fmt.Sprintf("is one too many: there are %d, remove one of them first", len(stored)))
+			return nil, invalid("/secret",
+				fmt.Sprintf("is one too many: there are %d, remove one of them first", len(stored)))
 		}
 		if secret.Asymmetric() && d.countAsymmetric(owner, stored) >= maxAsymmetric {
-			return nil, invalid("/secret", fmt.Sprintf("is one ed25519 key too many: there are %d, remove one of them first", maxAsymmetric))
+			return nil, invalid("/secret",
+				fmt.Sprintf("is one ed25519 key too many: there are %d, remove one of them first", maxAsymmetric))
 		}
 		return append([]policy.Secret{added}, stored...), nil
 	})
 	return added, err
 }
 
-// maxAsymmetric bounds the ed25519 keys of an owner, enough to rotate: each attempt is signed with all of them, which takes
-// many times longer than with other secrets.
+// maxAsymmetric bounds the ed25519 keys of an owner, enough to rotate: each attempt is signed with all of them, which
+// takes many times longer than with other secrets.
 const maxAsymmetric = 2
 
 // countAsymmetric counts the ed25519 keys among secrets. Secrets that cannot be opened are not counted.

@@ -78,7 +78,8 @@ func storedSettings(t *testing.T, s store.Store) string {
 	var lanes []store.Lane
 	for _, topic := range topics {
 		for shard := range s.Shards() {
-			some, err := store.ListLanes(t.Context(), s.Shards()[shard], topic.Namespace, topic.Name, "", store.MaxBatch)
+			some, err := store.ListLanes(t.Context(), s.Shards()[shard], topic.Namespace,
+				topic.Name, "", store.MaxBatch)
 			require.NoError(t, err)
 			lanes = append(lanes, some...)
 		}
@@ -92,7 +93,10 @@ func storedSettings(t *testing.T, s store.Store) string {
 func deliverTo(t *testing.T, r *fixture, rec *receiver, owner job.Queue) *job.Request {
 	t.Helper()
 	before := len(rec.calls())
-	n := job.New{Spec: job.Spec{Queue: owner, URL: "https://shop.example/hook", Body: []byte(`{"a":1}`), BodyKind: job.BodyJSON}}
+	n := job.New{Spec: job.Spec{
+		Queue: owner, URL: "https://shop.example/hook",
+		Body: []byte(`{"a":1}`), BodyKind: job.BodyJSON,
+	}}
 	r.register(t, n)
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -247,7 +251,8 @@ func TestSecrets_OfAnUnknownTopic(t *testing.T) {
 type slowSettingsStore struct{ store.Store }
 
 func (u slowSettingsStore) Shards() []store.Shard {
-	return storetest.WrapShards(u.Store, func(_ int, next store.Shard) store.Shard { return slowSettingsShard{next, u} })
+	return storetest.WrapShards(u.Store,
+		func(_ int, next store.Shard) store.Shard { return slowSettingsShard{next, u} })
 }
 
 type slowSettingsShard struct {
@@ -255,12 +260,16 @@ type slowSettingsShard struct {
 	slowSettingsStore
 }
 
-func (u slowSettingsStore) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (u slowSettingsStore) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	time.Sleep(5 * time.Millisecond)
 	return u.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (s slowSettingsShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s slowSettingsShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	time.Sleep(5 * time.Millisecond)
 	return s.Shard.PutDocument(ctx, token, doc, limits)
 }
@@ -304,11 +313,15 @@ type conflictingShard struct {
 	conflictingStore
 }
 
-func (conflictingStore) PutDocument(context.Context, store.Token, store.Document, policy.Limits) (store.Document, error) {
+func (conflictingStore) PutDocument(
+	context.Context, store.Token, store.Document, policy.Limits,
+) (store.Document, error) {
 	return store.Document{}, store.ErrVersion
 }
 
-func (conflictingShard) PutDocument(context.Context, store.Token, store.Document, policy.Limits) (store.Document, error) {
+func (conflictingShard) PutDocument(
+	context.Context, store.Token, store.Document, policy.Limits,
+) (store.Document, error) {
 	return store.Document{}, store.ErrVersion
 }
 
@@ -415,7 +428,8 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		}
 		require.NoError(t, first.stop())
 		lost := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 9)})
-		_, err = lost.AddSecret(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret(), 0)
+		_, err = lost.AddSecret(t.Context(),
+			job.Queue{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		require.NoError(t, lost.stop())
 
@@ -426,11 +440,13 @@ func TestReseal_UnderANewKey(t *testing.T) {
 			}
 			return nil
 		}
-		second, written := startLogged(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2, 1), CheckURL: refuse})
+		second, written := startLogged(t,
+			dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2, 1), CheckURL: refuse})
 		time.Sleep(time.Second)
 		text := storedSettings(t, s)
 		require.NotContains(t, text, "x1:"+keyID(t, 1))
-		require.Equal(t, store.MaxBatch+2, strings.Count(text, "x1:"+keyID(t, 2)), "the first page of the lanes, and two topics")
+		require.Equal(t, store.MaxBatch+2, strings.Count(text, "x1:"+keyID(t, 2)),
+			"the first page of the lanes, and two topics")
 		require.Equal(t, 1, strings.Count(text, "x1:"+keyID(t, 9)))
 		require.Contains(t, written.String(), keyID(t, 9))
 		require.NotContains(t, written.String(), "resealing secrets under the current key failed")
@@ -477,7 +493,8 @@ type changingLaneStore struct {
 }
 
 func (o changingLaneStore) Shards() []store.Shard {
-	return storetest.WrapShards(o.Store, func(_ int, next store.Shard) store.Shard { return changingLaneShard{next, o} })
+	return storetest.WrapShards(o.Store,
+		func(_ int, next store.Shard) store.Shard { return changingLaneShard{next, o} })
 }
 
 type changingLaneShard struct {
@@ -485,7 +502,9 @@ type changingLaneShard struct {
 	changingLaneStore
 }
 
-func (s changingLaneShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s changingLaneShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	if doc.Key.Lane == s.lane {
 		return store.Document{}, store.ErrVersion
 	}

@@ -16,9 +16,9 @@ const (
 	mayDiffer = "may differ: values of secret headers are not compared"
 )
 
-// takenError compares a registration with the stored job of its id. request is the registration as it was sent, n with its
-// defaults. Secret values, and the other fields of a job of another topic, are not compared: a client that may not read them does
-// not learn whether a guess is right.
+// takenError compares a registration with the stored job of its id. request is the registration as it was sent, n with
+// its defaults. Secret values, and the other fields of a job of another topic, are not compared: a client that may not
+// read them does not learn whether a guess is right.
 func (d *Dispatcher) takenError(request, n *job.New, stored *job.Job) *job.TakenError {
 	e := &job.TakenError{ID: n.ID}
 	add := func(field, detail string) {
@@ -80,8 +80,8 @@ func withoutSecrets(s job.Spec) job.Spec {
 // rounding bounds the difference between a time in a request and in the store, which has whole milliseconds.
 const rounding = 2 * time.Millisecond
 
-// differentDueTime returns the field of a due time that differs from that of a stored job; empty: equal, or unknown because
-// the job was revived or is not kept.
+// differentDueTime returns the field of a due time that differs from that of a stored job; empty: equal, or unknown
+// because the job was revived or is not kept.
 func differentDueTime(n *job.New, stored *job.Job) string {
 	if stored.Generation > 0 || stored.CreatedAt.IsZero() {
 		return ""

@@ -34,7 +34,8 @@ func (d *Dispatcher) storedTopic(ctx context.Context, namespace, name string) (s
 	if t := set.Get(namespace, name); t != nil {
 		return t.Stored, nil
 	}
-	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{name}, NamesOnly: true})
+	stats, err := d.store.TopicStats(ctx,
+		store.StatsFilter{Namespace: namespace, Topics: []string{name}, NamesOnly: true})
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -122,8 +123,8 @@ func (d *Dispatcher) changeTopic(
 	}))
 }
 
-// checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not block
-// other changes.
+// checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not
+// block other changes.
 func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
 	before := policies.URLs(was)
 	for i, u := range policies.URLs(t) {
@@ -137,14 +138,15 @@ func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
 	return nil
 }
 
-// Topics returns the topics with a stored policy or with jobs, in order of name, at most limit (1 to store.MaxBatch), after
-// a name.
+// Topics returns the topics with a stored policy or with jobs, in order of name, at most limit (1 to store.MaxBatch),
+// after a name.
 func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error) {
 	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stats, err := d.store.TopicStats(ctx, store.StatsFilter{Namespace: namespace, After: after, Limit: limit, NamesOnly: true})
+	stats, err := d.store.TopicStats(ctx,
+		store.StatsFilter{Namespace: namespace, After: after, Limit: limit, NamesOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,9 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 }
 
 // LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.
-func (d *Dispatcher) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (d *Dispatcher) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
+) ([]store.LaneStats, error) {
 	return d.store.LaneStats(ctx, namespace, topic, after, limit)
 }
 

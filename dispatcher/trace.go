@@ -8,11 +8,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Tracer makes the spans of registrations and attempts, as tracing.Tracer does. It must be safe for concurrent use, and fast.
+// Tracer makes the spans of registrations and attempts, as tracing.Tracer does. It must be safe for concurrent use, and
+// fast.
 type Tracer interface {
 	pool.Tracer
-	// Carry returns headers of a job with the trace of the context, unless they carry one, there is no room, or the context has
-	// none. It does not change the headers that it is given.
+	// Carry returns headers of a job with the trace of the context, unless they carry one, there is no room, or the
+	// context has none. It does not change the headers that it is given.
 	Carry(ctx context.Context, header map[string][]string) map[string][]string
 	// Registered reports the results of a registration to the span of the context.
 	Registered(ctx context.Context, results []store.RoutedResult)

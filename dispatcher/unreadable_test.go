@@ -58,7 +58,9 @@ func (d *damagedSettings) PutDocument(
 	return d.Store.PutDocument(ctx, token, doc, limits)
 }
 
-func (d *damagedSettings) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (d *damagedSettings) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	docs, revision, err := d.Store.ListDocuments(ctx, after, limit, known)
 	return d.view(docs), revision, err
 }
@@ -84,7 +86,9 @@ func (s damagedShard) GetDocuments(ctx context.Context, keys []store.DocumentKey
 	return s.of.view(docs), err
 }
 
-func (s damagedShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s damagedShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	claimed, err := s.Shard.Claim(ctx, token, request)
 	return s.claimed(claimed), err
 }
@@ -121,10 +125,12 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 			return job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}
 		}
 		for _, lane := range []string{"good", "bad"} {
-			_, err := first.ChangeLane(t.Context(), queue("good", lane), 0, func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
+			_, err := first.ChangeLane(t.Context(), queue("good", lane), 0,
+				func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
 			require.NoError(t, err)
 		}
-		_, err := first.PutSchedule(t.Context(), job.DefaultNamespace, "waits", 0, every(5*time.Minute, job.Spec{Queue: job.Queue{Topic: "bad"}}))
+		_, err := first.PutSchedule(t.Context(), job.DefaultNamespace, "waits", 0,
+			every(5*time.Minute, job.Spec{Queue: job.Queue{Topic: "bad"}}))
 		require.NoError(t, err)
 		made := map[job.Queue]job.Job{}
 		for _, q := range []job.Queue{queue("good", "good"), queue("good", "bad"), queue("bad", "any")} {

@@ -21,7 +21,8 @@ func TestChange_KeepsWhoMadeItAndWhen(t *testing.T) {
 	q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
 	changes := map[string]func(context.Context, *dispatcher.Dispatcher, error) (policy.Update, error){
 		"topic": func(ctx context.Context, d *dispatcher.Dispatcher, end error) (policy.Update, error) {
-			done, err := d.ChangeTopic(ctx, q.Namespace, q.Topic, 0, func(p *policy.Topic) error { p.Workers++; return end })
+			done, err := d.ChangeTopic(ctx, q.Namespace, q.Topic, 0,
+				func(p *policy.Topic) error { p.Workers++; return end })
 			return done.Updated, err
 		},
 		"lane": func(ctx context.Context, d *dispatcher.Dispatcher, end error) (policy.Update, error) {
@@ -70,7 +71,8 @@ func TestAddSecret_KeepsWhoAddedIt(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		d, err := dispatcher.New(dispatcher.Options{Store: model(), RegisterOnly: true, Logger: quiet})
 		require.NoError(t, err)
-		_, err = d.AddSecret(access.With(t.Context(), access.NewRoot("anna", owner.Namespace)), owner, sign.NewSecret(), 0)
+		_, err = d.AddSecret(access.With(t.Context(), access.NewRoot("anna", owner.Namespace)),
+			owner, sign.NewSecret(), 0)
 		require.NoError(t, err)
 		stored, err := d.Secrets(t.Context(), owner)
 		require.NoError(t, err)

@@ -56,10 +56,12 @@ func TestWaitForEnd_ReturnsTheAnswerOfTheReceiverInAllProcesses(t *testing.T) {
 func TestWaitForEnd_ReturnsTheJobAsItIsWhenTheProcessStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := storetest.NewModel(storetest.ModelOptions{})
-		r := start(t, dispatcher.Options{Store: shared{model}, Deliverer: &receiver{answer: func(ctx context.Context, _ job.Request) policy.Result {
-			<-ctx.Done()
-			return policy.Result{}
-		}}})
+		r := start(t, dispatcher.Options{
+			Store: shared{model}, Deliverer: &receiver{answer: func(ctx context.Context, _ job.Request) policy.Result {
+				<-ctx.Done()
+				return policy.Result{}
+			}},
+		})
 		running := r.register(t, job.New{})
 		later := r.register(t, job.New{Delay: time.Hour})
 		states := make(chan job.State, 2)

@@ -39,7 +39,8 @@ func (c workChanges) EditJob(ctx context.Context, j *job.Job, edit job.Edit) (jo
 	return c.d.editJob(ctx, j, edit)
 }
 
-// StartWork starts bulk work in a namespace. Errors: *job.QuotaError, and *job.InvalidError if the URL may not be called.
+// StartWork starts bulk work in a namespace. Errors: *job.QuotaError, and *job.InvalidError if the URL may not be
+// called.
 func (d *Dispatcher) StartWork(ctx context.Context, namespace string, o store.WorkOrder) (store.Work, error) {
 	url := o.URL
 	if o.Edit != nil {
@@ -69,8 +70,10 @@ func (d *Dispatcher) StopWork(ctx context.Context, namespace, id, actor string) 
 	return work.Stop(ctx, d.store, namespace, id, actor)
 }
 
-// ListWork returns a page of the bulk work that shown selects: what runs, then what has ended, the newest first. The page has
-// no Jobs.
-func (d *Dispatcher) ListWork(ctx context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
+// ListWork returns a page of the bulk work that shown selects: what runs, then what has ended, the newest first. The
+// page has no Jobs.
+func (d *Dispatcher) ListWork(
+	ctx context.Context, filter store.Filter, shown func(*store.Work) bool,
+) ([]store.Work, store.Page, error) {
 	return work.List(ctx, d.store, filter, shown)
 }

@@ -53,7 +53,7 @@ var Checks = []Name{
 	SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard, SettingsDNS,
 	ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID, ProcessZones,
 	ServerReady, ServerVersion, ServerClock, ServerTLS,
-	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving, RedisReplicas, RedisCluster,
-	RedisConnections, RedisRights, RedisLatency, RedisLosses,
+	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving,
+	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLatency, RedisLosses,
 	SQLiteFiles, SQLiteOwner, SQLiteFilesystem, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/ringback/ringback/sign"
 )
 
-// clockWarn is the difference of two clocks that is reported. Ringback sends waits, not times of day, so processes whose clocks
-// differ agree; run_at, expiries and what people read in a log are off by the difference.
+// clockWarn is the difference of two clocks that is reported. Ringback sends waits, not times of day, so processes
+// whose clocks differ agree; run_at, expiries and what people read in a log are off by the difference.
 const clockWarn = time.Second
 
-// CompareClocks returns the finding about another clock. diff is how far it is ahead of this machine's, and precision how exactly
-// that is known.
+// CompareClocks returns the finding about another clock. diff is how far it is ahead of this machine's, and precision
+// how exactly that is known.
 func CompareClocks(check Name, whose string, diff, precision time.Duration) Finding {
 	shown := fmt.Sprintf("%s ahead of this machine", diff.Round(time.Millisecond))
 	if diff < 0 {
@@ -20,14 +20,17 @@ func CompareClocks(check Name, whose string, diff, precision time.Duration) Find
 	}
 	switch off := diff.Abs() - precision; {
 	case off > sign.DefaultTolerance:
-		return Bad(check, Fault, "Set the wrong one of the two clocks, and run NTP on both machines: receivers refuse signatures that are more than "+
+		return Bad(check, Fault, "Set the wrong one of the two clocks, and run NTP on both machines: receivers "+
+			"refuse signatures that are more than "+
 			sign.DefaultTolerance.String()+" off.", "the clock of %s is %s", whose, shown)
 	case off > clockWarn:
-		return Bad(check, Warn, "Run NTP (chrony, systemd-timesyncd) on both machines: run_at and expiries are off by the difference.",
+		return Bad(check, Warn, "Run NTP (chrony, systemd-timesyncd) on both machines: run_at and expiries are off "+
+			"by the difference.",
 			"the clock of %s is %s", whose, shown)
 	case precision > clockWarn:
 		return Bad(check, Unknown, "Look at the network between the two, then run ringback doctor again.",
 			"the answer took %s, too long to compare the clock of %s", (2 * precision).Round(time.Millisecond), whose)
 	}
-	return Good(check, "the clock of %s is within %s of this machine", whose, max(diff.Abs()+precision, time.Millisecond).Round(time.Millisecond))
+	return Good(check, "the clock of %s is within %s of this machine", whose,
+		max(diff.Abs()+precision, time.Millisecond).Round(time.Millisecond))
 }

@@ -93,12 +93,14 @@ func WriteText(w io.Writer, findings []Finding) error {
 			fmt.Fprintf(&text, "  %-7s  %-*s  to do: %s (%s)\n", "", width, "", printable(f.Remedy), f.Docs)
 		}
 	}
-	fmt.Fprintf(&text, "\n%d checks: %d faults, %d warnings, %d unknown\n", len(findings), count[Fault], count[Warn], count[Unknown])
+	fmt.Fprintf(&text, "\n%d checks: %d faults, %d warnings, %d unknown\n", len(findings), count[Fault],
+		count[Warn], count[Unknown])
 	_, err := io.WriteString(w, text.String())
 	return err // the writer is the caller's
 }
 
-// printable returns a text as one line, without what a server may have put into it to control a terminal or to change how it looks.
+// printable returns a text as one line, without what a server may have put into it to control a terminal or to change
+// how it looks.
 func printable(text string) string {
 	text = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(text)
 	return invisible.Replace(text, func(rune) string { return " " })

@@ -16,8 +16,9 @@ import (
 const (
 	minMemory = 256 << 20 // bytes: attempts in flight and requests of all clients, at their bounds
 	minCPUs   = 500       // thousandths of a processor
-	minPIDs   = 64        // threads: Go starts some for each processor, and one for each file or name lookup that blocks
-	zonesOld  = 2         // years: governments change clocks at short notice
+	// threads: Go starts some for each processor, and one for each file or name lookup that blocks
+	minPIDs  = 64
+	zonesOld = 2 // years: governments change clocks at short notice
 )
 
 // Process is what the checks of a process look at.
@@ -45,9 +46,11 @@ func (p Process) Check() Check {
 func (p Process) checkFiles() Finding {
 	switch {
 	case p.Files <= 0:
-		return Bad(ProcessFiles, Unknown, "Compare ulimit -n with the sizes in docs/operations.md.", "this system does not tell its limit of open files")
+		return Bad(ProcessFiles, Unknown, "Compare ulimit -n with the sizes in "+
+			"docs/operations.md.", "this system does not tell its limit of open files")
 	case p.Files < p.FilesNeeded:
-		return Bad(ProcessFiles, Warn, "Raise it (LimitNOFILE of the unit, ulimit -n, --ulimit nofile of the container).",
+		return Bad(ProcessFiles, Warn, "Raise it (LimitNOFILE of the unit, ulimit -n, --ulimit nofile of the "+
+			"container).",
 			"%d open files at most, all workers need %d: fewer attempts will be made at a time", p.Files, p.FilesNeeded)
 	}
 	return Good(ProcessFiles, "%d open files at most, %d are needed", p.Files, p.FilesNeeded)
@@ -58,13 +61,15 @@ func (p Process) checkMemory() Finding {
 	switch {
 	case group != cgroup.None && p.MemoryLimit > group:
 		return Bad(ProcessMemory, Warn, "Unset GOMEMLIMIT, or set it to nine tenths of the control group's limit.",
-			"GOMEMLIMIT (%s) is above the limit of the control group (%s), at which the kernel kills the process", size(p.MemoryLimit), size(group))
+			"GOMEMLIMIT (%s) is above the limit of the control group (%s), at which the kernel kills the "+
+				"process", size(p.MemoryLimit), size(group))
 	case group < minMemory:
 		return Bad(ProcessMemory, Warn, "Raise the limit to 256 MiB or more.",
 			"the control group allows %s: with many attempts in flight the kernel may kill the process", size(group))
 	case p.MemoryLimit < minMemory:
 		return Bad(ProcessMemory, Warn, "Raise GOMEMLIMIT to 230 MiB or more, or unset it.",
-			"Go's memory limit is %s: with many attempts in flight the process spends its time collecting garbage", size(p.MemoryLimit))
+			"Go's memory limit is %s: with many attempts in flight the process spends its time collecting "+
+				"garbage", size(p.MemoryLimit))
 	case group == cgroup.None:
 		return Good(ProcessMemory, "the control group sets no limit")
 	}
@@ -76,11 +81,13 @@ func (p Process) checkCPU() Finding {
 	switch {
 	case limit < minCPUs:
 		return Bad(ProcessCPU, Warn, "Raise the CPU limit (--cpus, CPUQuota, resources.limits.cpu) to 0.5 or more.",
-			"the control group allows %.2f processors: attempts wait for the next period when it is used up", float64(limit)/1000)
+			"the control group allows %.2f processors: attempts wait for the next period when it is used up",
+			float64(limit)/1000)
 	case limit == cgroup.None:
 		return Good(ProcessCPU, "%d processors", runtime.GOMAXPROCS(0))
 	}
-	return Good(ProcessCPU, "%.2f processors by the control group, GOMAXPROCS is %d", float64(limit)/1000, runtime.GOMAXPROCS(0))
+	return Good(ProcessCPU, "%.2f processors by the control group, GOMAXPROCS is %d",
+		float64(limit)/1000, runtime.GOMAXPROCS(0))
 }
 
 func (p Process) checkPID() Finding {
@@ -89,7 +96,8 @@ func (p Process) checkPID() Finding {
 		where = "pid 1 of a container, which stops in order on SIGTERM"
 	}
 	if most := cgroup.PIDs(p.Root); most < minPIDs {
-		return Bad(ProcessPID, Warn, "Raise it to 64 or more (--pids-limit, TasksMax).", "%s; the control group allows %d threads", where, most)
+		return Bad(ProcessPID, Warn, "Raise it to 64 or more (--pids-limit, TasksMax).",
+			"%s; the control group allows %d threads", where, most)
 	}
 	return Good(ProcessPID, "%s", where)
 }
@@ -101,7 +109,8 @@ var zoneFolders = []string{"usr/share/zoneinfo", "usr/share/lib/zoneinfo", "usr/
 func (p Process) checkZones() Finding {
 	const example = "Europe/Berlin"
 	if err := tryZone(example); err != nil {
-		return Bad(ProcessZones, Fault, "Remove or repair the time zones of the system (/usr/share/zoneinfo, ZONEINFO): without them the program has its own.",
+		return Bad(ProcessZones, Fault, "Remove or repair the time zones of the system (/usr/share/zoneinfo, "+
+			"ZONEINFO): without them the program has its own.",
 			"schedules in %s cannot run: %v", example, err)
 	}
 	for _, folder := range zoneFolders {
@@ -111,12 +120,14 @@ func (p Process) checkZones() Finding {
 		release := zoneRelease(p.Root, folder)
 		var year int
 		if _, err := fmt.Sscanf(release, "%4d", &year); err != nil {
-			return Bad(ProcessZones, Unknown, "Ask the system's package manager for the version of tzdata, and keep it up to date.",
+			return Bad(ProcessZones, Unknown,
+				"Ask the system's package manager for the version of tzdata, and keep it up to date.",
 				"%s loads from /%s, which does not tell its release", example, folder)
 		}
 		if p.Now.Year()-year >= zonesOld {
 			return Bad(ProcessZones, Warn, "Update the system's package tzdata, and restart Ringback.",
-				"the time zones of the system are those of release %s: schedules in zones whose rules have changed run at a wrong hour", release)
+				"the time zones of the system are those of release %s: schedules in zones whose rules have changed "+
+					"run at a wrong hour", release)
 		}
 		return Good(ProcessZones, "release %s of the system (/%s)", release, folder)
 	}

@@ -21,8 +21,8 @@ type Check struct {
 	Subject string
 	// Names are those of its findings, each at least once.
 	Names []Name
-	// Run looks. Its error says why findings are missing: they are reported as unknown. It must end with its context; if a system
-	// call hangs, it is given up.
+	// Run looks. Its error says why findings are missing: they are reported as unknown. It must end with its context;
+	// if a system call hangs, it is given up.
 	Run func(context.Context) ([]Finding, error)
 }
 

@@ -14,16 +14,28 @@ import (
 
 func TestRun_ReportsWhatWasNotLookedAtAsUnknown(t *testing.T) {
 	found := Run(t.Context(),
-		Check{Subject: "a", Names: []Name{RedisReach, RedisClock, RedisRights}, Run: func(context.Context) ([]Finding, error) {
+		Check{Subject: "a", Names: []Name{
+			RedisReach, RedisClock,
+			RedisRights,
+		}, Run: func(context.Context) ([]Finding, error) {
 			return []Finding{Good(RedisRights, "all"), Good(RedisReach, "fast")}, errors.New("it is gone")
 		}},
-		Check{Subject: "b", Names: []Name{SQLiteLog}, Run: func(context.Context) ([]Finding, error) { return nil, nil }},
+		Check{
+			Subject: "b", Names: []Name{SQLiteLog},
+			Run: func(context.Context) ([]Finding, error) { return nil, nil },
+		},
 	)
 	require.Equal(t, []Finding{
 		{Check: RedisReach, Subject: "a", Level: OK, Seen: "fast", Docs: "docs/doctor.md#redis-reach"},
-		{Check: RedisClock, Subject: "a", Level: Unknown, Seen: "could not be checked: it is gone", Remedy: "Mend that, and run ringback doctor again.", Docs: "docs/doctor.md#redis-clock"},
+		{
+			Check: RedisClock, Subject: "a", Level: Unknown, Seen: "could not be checked: it is gone",
+			Remedy: "Mend that, and run ringback doctor again.", Docs: "docs/doctor.md#redis-clock",
+		},
 		{Check: RedisRights, Subject: "a", Level: OK, Seen: "all", Docs: "docs/doctor.md#redis-rights"},
-		{Check: SQLiteLog, Subject: "b", Level: Unknown, Seen: "could not be checked: nothing was found", Remedy: "Mend that, and run ringback doctor again.", Docs: "docs/doctor.md#sqlite-log"},
+		{
+			Check: SQLiteLog, Subject: "b", Level: Unknown, Seen: "could not be checked: nothing was found",
+			Remedy: "Mend that, and run ringback doctor again.", Docs: "docs/doctor.md#sqlite-log",
+		},
 	}, found)
 }
 
@@ -35,9 +47,13 @@ func TestRun_DoesNotWaitForChecksThatHang(t *testing.T) {
 		hang := func(context.Context) ([]Finding, error) { <-release; return nil, nil } // a system call
 		late := func(ctx context.Context) ([]Finding, error) { <-ctx.Done(); return nil, ctx.Err() }
 		found := Run(t.Context(),
-			Check{Subject: "hangs", Names: []Name{SQLiteFilesystem}, Run: hang}, Check{Subject: "hangs too", Names: []Name{SQLiteSpace}, Run: hang},
+			Check{Subject: "hangs", Names: []Name{SQLiteFilesystem}, Run: hang},
+			Check{Subject: "hangs too", Names: []Name{SQLiteSpace}, Run: hang},
 			Check{Subject: "late", Names: []Name{RedisReach}, Run: late},
-			Check{Subject: "fast", Names: []Name{ProcessPID}, Run: func(context.Context) ([]Finding, error) { return []Finding{Good(ProcessPID, "1")}, nil }},
+			Check{
+				Subject: "fast", Names: []Name{ProcessPID},
+				Run: func(context.Context) ([]Finding, error) { return []Finding{Good(ProcessPID, "1")}, nil },
+			},
 		)
 		require.Equal(t, Limit+grace, time.Since(began))
 		for _, f := range found[:3] {
@@ -51,7 +67,10 @@ func TestRun_DoesNotWaitForChecksThatHang(t *testing.T) {
 func TestRun_EndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	found := Run(ctx, Check{Names: []Name{RedisReach}, Run: func(ctx context.Context) ([]Finding, error) { <-ctx.Done(); return nil, ctx.Err() }})
+	found := Run(ctx, Check{
+		Names: []Name{RedisReach},
+		Run:   func(ctx context.Context) ([]Finding, error) { <-ctx.Done(); return nil, ctx.Err() },
+	})
 	require.Equal(t, "could not be checked: context canceled", found[0].Seen)
 }
 
@@ -65,8 +84,14 @@ func TestWriteText_GroupsBySubject(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, WriteText(&text, []Finding{
 		{Check: ProcessPID, Subject: "process", Level: OK, Seen: "pid 1"},
-		{Check: RedisReach, Subject: "store main", Level: Fault, Seen: "gone\x1b[2J", Remedy: "Start it.", Docs: "docs/doctor.md#redis-reach"},
-		{Check: RedisRights, Subject: "store main", Level: Unknown, Seen: "?", Remedy: "Look.", Docs: "docs/doctor.md#redis-rights"},
+		{
+			Check: RedisReach, Subject: "store main", Level: Fault, Seen: "gone\x1b[2J", Remedy: "Start it.",
+			Docs: "docs/doctor.md#redis-reach",
+		},
+		{
+			Check: RedisRights, Subject: "store main", Level: Unknown, Seen: "?", Remedy: "Look.",
+			Docs: "docs/doctor.md#redis-rights",
+		},
 	}))
 	require.Equal(t, `process
   ok       process-pid   pid 1
@@ -114,7 +139,8 @@ func TestCompareClocks_KnowsHowExactAnAnswerIs(t *testing.T) {
 	}
 }
 
-// requireFinding fails the test unless exactly one of the findings is of a check, with a level and words, and with a remedy if it is bad.
+// requireFinding fails the test unless exactly one of the findings is of a check, with a level and words, and with a
+// remedy if it is bad.
 func requireFinding(t *testing.T, found []Finding, check Name, level Level, seen string) {
 	t.Helper()
 	var one []Finding

@@ -25,8 +25,8 @@ type Server struct {
 	URL string
 	// Named says that the operator has named it: then it must answer.
 	Named bool
-	// Token is a token of the API; empty: none. It is sent over TLS only, and only to a named server: anybody on this machine can
-	// listen at the address of a service that is stopped.
+	// Token is a token of the API; empty: none. It is sent over TLS only, and only to a named server: anybody on this
+	// machine can listen at the address of a service that is stopped.
 	Token string
 	// Version is this program's.
 	Version string
@@ -67,7 +67,8 @@ func (s Server) look(ctx context.Context, client *http.Client) (found []Finding,
 	if date, err := http.ParseTime(ready.date); err == nil {
 		// The header has whole seconds: it is half a second early on average.
 		at := date.Add(500 * time.Millisecond)
-		found = append(found, CompareClocks(ServerClock, "the server", at.Sub(sent.Add(took/2)), took/2+500*time.Millisecond))
+		found = append(found,
+			CompareClocks(ServerClock, "the server", at.Sub(sent.Add(took/2)), took/2+500*time.Millisecond))
 	}
 	if c := ready.certificate; c != nil {
 		f, ok := judgeCertificate(ServerTLS, "server", c, sent)
@@ -92,8 +93,8 @@ func (s Server) look(ctx context.Context, client *http.Client) (found []Finding,
 // errNotRingback is why nothing else is asked.
 var errNotRingback = errors.New("what answers is not Ringback")
 
-// client returns a client that follows no redirects: they would take the token elsewhere. It asks the address of the settings
-// directly, as ringback health does.
+// client returns a client that follows no redirects: they would take the token elsewhere. It asks the address of the
+// settings directly, as ringback health does.
 func (s Server) client() *http.Client {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if s.Named {
@@ -105,7 +106,8 @@ func (s Server) client() *http.Client {
 	}
 }
 
-// sendsToken reports whether the server can be given the token: its certificate says who it is, and nobody can read it on the way.
+// sendsToken reports whether the server can be given the token: its certificate says who it is, and nobody can read it
+// on the way.
 func (s Server) sendsToken() bool {
 	return s.Token != "" && s.Named && strings.HasPrefix(strings.ToLower(s.URL), "https:")
 }
@@ -148,13 +150,16 @@ func (s Server) get(ctx context.Context, client *http.Client, path string) (a an
 // unreachable returns what it means that the server does not answer.
 func (s Server) unreachable(err error) ([]Finding, error) {
 	if !s.Named && errors.Is(err, syscall.ECONNREFUSED) {
-		return []Finding{Bad(ServerReady, Unknown, "Start it with ringback serve, or name the running one with --server.",
+		return []Finding{Bad(ServerReady, Unknown,
+			"Start it with ringback serve, or name the running one with --server.",
 			"no service runs at the address of these settings")}, errors.New("no service runs")
 	}
-	return []Finding{Bad(ServerReady, Fault, "Look at the service's log, and at firewalls and proxies in between.", "%v", err)}, err
+	return []Finding{Bad(ServerReady, Fault,
+		"Look at the service's log, and at firewalls and proxies in between.", "%v", err)}, err
 }
 
-// judgeReady judges the answer of /readyz. It also returns whether Ringback answers, and the version that it tells; empty: none.
+// judgeReady judges the answer of /readyz. It also returns whether Ringback answers, and the version that it tells;
+// empty: none.
 func judgeReady(status int, text []byte) (ringback bool, version string, f Finding) {
 	var answer struct {
 		Status  json.RawMessage `json:"status"` // a word, or the number of a problem
@@ -168,18 +173,22 @@ func judgeReady(status int, text []byte) (ringback bool, version string, f Findi
 		} `json:"stores"`
 	}
 	err := json.Unmarshal(text, &answer)
-	ringback = err == nil && (status == http.StatusOK && string(answer.Status) == `"ready"` || status != http.StatusOK && answer.Code != "")
+	ringback = err == nil && (status == http.StatusOK && string(answer.Status) == `"ready"` ||
+		status != http.StatusOK && answer.Code != "")
 	switch {
 	case status == http.StatusOK && !ringback:
 		return false, "", Bad(ServerReady, Fault, "Correct --addr or --server.", "%v", errNotRingback)
 	case status != http.StatusOK && answer.Detail != "":
-		return ringback, "", Bad(ServerReady, Fault, "Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
+		return ringback, "",
+			Bad(ServerReady, Fault, "Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
 	case status != http.StatusOK:
-		return ringback, "", Bad(ServerReady, Fault, "Correct --addr or --server, or look at the proxy in between.", "not ready: status %d", status)
+		return ringback, "", Bad(ServerReady, Fault, "Correct --addr or --server, or look at the proxy in "+
+			"between.", "not ready: status %d", status)
 	}
 	for _, one := range answer.Stores {
 		if !one.Ready {
-			return true, answer.Version, Bad(ServerReady, Warn, "Mend what it names; the namespaces of that store are answered 503 until then.",
+			return true, answer.Version, Bad(ServerReady, Warn,
+				"Mend what it names; the namespaces of that store are answered 503 until then.",
 				"ready, but not the store %s: %s", one.Name, one.Detail)
 		}
 	}
@@ -194,13 +203,16 @@ func (s Server) judgeVersion(status int, text []byte) Finding {
 	err := json.Unmarshal(text, &answer)
 	switch {
 	case status == http.StatusUnauthorized && !s.sendsToken():
-		return Bad(ServerVersion, Unknown, "Run ringback doctor on the machine of the service, or name the service with --server https://…",
-			"the server tells its version without a token to its own machine only, and doctor sends the token over https only, to a named server")
+		return Bad(ServerVersion, Unknown,
+			"Run ringback doctor on the machine of the service, or name the service with --server "+
+				"https://…", "the server tells its version without a token to its own machine only, and doctor sends "+
+				"the token over https only, to a named server")
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return Bad(ServerVersion, Unknown, "Run ringback doctor with the settings and variables of the service.",
 			"the server refuses the token of these settings (%d)", status)
 	case status != http.StatusOK || err != nil || answer.Version == "":
-		return Bad(ServerVersion, Unknown, "Look at the service's log.", "the server does not tell its version (%d)", status)
+		return Bad(ServerVersion, Unknown, "Look at the service's "+
+			"log.", "the server does not tell its version (%d)", status)
 	}
 	return s.compareVersion(answer.Version)
 }

@@ -16,7 +16,8 @@ import (
 // sent is what a service was asked: path and token.
 type sent []string
 
-// serve starts a service whose clock is ahead, and returns its checks' findings. It tells the version with a token only.
+// serve starts a service whose clock is ahead, and returns its checks' findings. It tells the version with a token
+// only.
 func serve(t *testing.T, ready, version string, status int, ahead time.Duration) []Finding {
 	t.Helper()
 	server, sent := start(t, ready, version, status, ahead, httptest.NewServer)
@@ -57,20 +58,26 @@ func TestServer_IsChecked(t *testing.T) {
 	requireFinding(t, good, ServerVersion, OK, "v2, like this program")
 	requireFinding(t, good, ServerClock, OK, "within")
 
-	requireFinding(t, serve(t, `{"status":503,"code":"not_ready","detail":"redis cannot be reached"}`, version, 503, 0), ServerReady, Fault, "redis cannot be reached (503)")
+	requireFinding(t, serve(t, `{"status":503,"code":"not_ready","detail":"redis cannot be reached"}`, version, 503, 0),
+		ServerReady, Fault, "redis cannot be reached (503)")
 	requireFinding(t, serve(t, "oops", version, 502, 0), ServerReady, Fault, "status 502")
 	requireFinding(t, serve(t, "<html>", version, 200, 0), ServerReady, Fault, "is not Ringback")
-	requireFinding(t, serve(t, `{"status":"ready","stores":[{"name":"eu","ready":false,"detail":"gone"}]}`, version, 200, 0), ServerReady, Warn, "not the store eu: gone")
-	requireFinding(t, serve(t, ready, `{"version":"v1"}`, 200, 0), ServerVersion, Warn, "the service is version v1, this program is v2")
+	requireFinding(t, serve(t, `{"status":"ready","stores":[{"name":"eu","ready":false,"detail":"gone"}]}`, version,
+		200, 0), ServerReady, Warn, "not the store eu: gone")
+	requireFinding(t, serve(t, ready, `{"version":"v1"}`, 200, 0), ServerVersion, Warn,
+		"the service is version v1, this program is v2")
 	requireFinding(t, serve(t, ready, "oops", 200, 0), ServerVersion, Unknown, "does not tell its version")
 	requireFinding(t, serve(t, ready, version, 200, 10*time.Second), ServerClock, Warn, "ahead of this machine")
 	requireFinding(t, serve(t, ready, version, 200, -time.Hour), ServerClock, Fault, "behind this machine")
 }
 
 func TestServer_TellsItsVersionWithoutAToken(t *testing.T) {
-	requireFinding(t, serve(t, `{"status":"ready","version":"v2"}`, "", 200, 0), ServerVersion, OK, "v2, like this program")
-	requireFinding(t, serve(t, `{"status":"ready","version":"v1"}`, "", 200, 0), ServerVersion, Warn, "the service is version v1")
-	requireFinding(t, serve(t, `{"status":"ready"}`, "", 200, 0), ServerVersion, Unknown, "doctor sends the token over https only")
+	requireFinding(t, serve(t, `{"status":"ready","version":"v2"}`, "", 200, 0), ServerVersion,
+		OK, "v2, like this program")
+	requireFinding(t, serve(t, `{"status":"ready","version":"v1"}`, "", 200, 0), ServerVersion, Warn,
+		"the service is version v1")
+	requireFinding(t, serve(t, `{"status":"ready"}`, "", 200, 0), ServerVersion, Unknown,
+		"doctor sends the token over https only")
 }
 
 func TestServer_GetsTheTokenIfItIsRingbackAndNamedWithTLS(t *testing.T) {
@@ -100,7 +107,8 @@ func TestServer_GetsTheTokenIfItIsRingbackAndNamedWithTLS(t *testing.T) {
 func TestServer_SaysThatNoneRuns(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	requireFinding(t, Run(t.Context(), Server{URL: server.URL}.Check()), ServerReady, Unknown, "no service runs at the address")
+	requireFinding(t, Run(t.Context(), Server{URL: server.URL}.Check()), ServerReady, Unknown,
+		"no service runs at the address")
 	found := Run(t.Context(), Server{URL: server.URL, Named: true}.Check())
 	requireFinding(t, found, ServerReady, Fault, "connection refused")
 	requireFinding(t, found, ServerClock, Unknown, "could not be checked")
@@ -125,6 +133,7 @@ func TestServer_RefusesAWrongTokenAndCertificate(t *testing.T) {
 }
 
 func TestServer_ShowsNoPassword(t *testing.T) {
-	require.Equal(t, "server https://ringback.internal/x", Server{URL: "https://user:pass@ringback.internal/x?token=1"}.Check().Subject)
+	require.Equal(t, "server https://ringback.internal/x",
+		Server{URL: "https://user:pass@ringback.internal/x?token=1"}.Check().Subject)
 	require.Equal(t, "server (the URL cannot be read)", Server{URL: "://secret"}.Check().Subject)
 }

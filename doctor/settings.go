@@ -33,8 +33,8 @@ type Resolver interface {
 type Settings struct {
 	// Err is why the service refuses the settings, joined; nil: it accepts them.
 	Err error
-	// Addr is the address of the API. ServesAPI says whether it serves more than its health, Loopback whether other machines can
-	// reach it, and NeedsToken whether it asks for a token.
+	// Addr is the address of the API. ServesAPI says whether it serves more than its health, Loopback whether other
+	// machines can reach it, and NeedsToken whether it asks for a token.
 	Addr                            string
 	ServesAPI, Loopback, NeedsToken bool
 	// Delivers says whether the process makes requests.
@@ -58,7 +58,8 @@ type Settings struct {
 // Check returns the checks of the settings: two, as names are looked up beside.
 func (s Settings) Check() []Check {
 	return []Check{{
-		Subject: "settings", Names: []Name{SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard},
+		Subject: "settings",
+		Names:   []Name{SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard},
 		Run: func(ctx context.Context) ([]Finding, error) {
 			found := []Finding{s.checkListen(), s.checkGuard(), s.checkProxy(ctx)}
 			found = append(found, s.checkValid()...)
@@ -78,7 +79,8 @@ func (s Settings) checkValid() (found []Finding) {
 	}
 	for line := range strings.Lines(s.Err.Error()) {
 		if line = strings.TrimSpace(line); line != "" {
-			found = append(found, Bad(SettingsValid, Fault, "Correct the setting: ringback serve refuses to start with it.", "%s", line))
+			found = append(found,
+				Bad(SettingsValid, Fault, "Correct the setting: ringback serve refuses to start with it.", "%s", line))
 		}
 	}
 	return found
@@ -91,7 +93,8 @@ func (s Settings) checkListen() Finding {
 	case !s.ServesAPI:
 		return Good(SettingsListen, "%s, for health and metrics only", s.Addr)
 	case !s.NeedsToken:
-		return Bad(SettingsListen, Warn, "Set RINGBACK_TOKEN or --token-file, unless a proxy in front of every client asks for credentials.",
+		return Bad(SettingsListen, Warn, "Set RINGBACK_TOKEN or --token-file, unless a proxy in front of every "+
+			"client asks for credentials.",
 			"%s is reachable from other machines without TLS, and needs no token", s.Addr)
 	}
 	return Bad(SettingsListen, Warn, "Let only a proxy with TLS reach the port, or only networks that you trust.",
@@ -104,17 +107,21 @@ func (s Settings) checkSecrets() (found []Finding) {
 		_, mode, err := secretfile.Read(name)
 		switch {
 		case err != nil:
-			found = append(found, Bad(SettingsSecrets, Fault, "Let the user of the service read the file, and nobody else write it.", "%v", err))
+			found = append(found, Bad(SettingsSecrets, Fault, "Let the user of the service read the file, and nobody "+
+				"else write it.", "%v", err))
 		case secretfile.IsPublic(mode):
-			found = append(found, Bad(SettingsSecrets, Warn, "chmod o-r the file.", "%s can be read by all users (mode %04o)", name, mode))
+			found = append(found, Bad(SettingsSecrets, Warn, "chmod o-r the "+
+				"file.", "%s can be read by all users (mode %04o)", name, mode))
 		}
 	}
 	if !s.EncryptsSecrets {
-		found = append(found, Bad(SettingsSecrets, Warn, "Set RINGBACK_SECRET_KEY or --secret-key-file (docs/secret-key.md).",
+		found = append(found, Bad(SettingsSecrets, Warn,
+			"Set RINGBACK_SECRET_KEY or --secret-key-file (docs/secret-key.md).",
 			"there is no secret key: signing secrets and secret headers are stored as plain text"))
 	}
 	if len(found) == 0 {
-		found = append(found, Good(SettingsSecrets, "stored secrets are encrypted, %d files with secrets are private", len(s.SecretFiles)))
+		found = append(found, Good(SettingsSecrets,
+			"stored secrets are encrypted, %d files with secrets are private", len(s.SecretFiles)))
 	}
 	return found
 }
@@ -144,7 +151,8 @@ func (s Settings) checkCertificates() (found []Finding) {
 	case count == 0:
 		return []Finding{Good(SettingsTLS, "no setting names a certificate")}
 	}
-	return []Finding{Good(SettingsTLS, "%d certificates, valid until %s or longer", count, first.UTC().Format(time.DateOnly))}
+	return []Finding{Good(SettingsTLS, "%d certificates, valid until %s or longer", count,
+		first.UTC().Format(time.DateOnly))}
 }
 
 // judgeCertificate returns a finding if a certificate is not valid, or not for long.
@@ -154,7 +162,8 @@ func judgeCertificate(check Name, where string, c *x509.Certificate, now time.Ti
 	case now.After(c.NotAfter):
 		return Bad(check, Fault, "Renew it.", "%s: the certificate of %q expired at %s", where, subject, until), false
 	case now.Before(c.NotBefore):
-		return Bad(check, Fault, "Set the clock, or get another certificate.", "%s: the certificate of %q is not valid yet", where, subject), false
+		return Bad(check, Fault, "Set the clock, or get another "+
+			"certificate.", "%s: the certificate of %q is not valid yet", where, subject), false
 	case c.NotAfter.Sub(now) < certificateWarn:
 		return Bad(check, Warn, "Renew it.", "%s: the certificate of %q expires at %s", where, subject, until), false
 	}
@@ -192,7 +201,8 @@ func (s Settings) checkProxy(ctx context.Context) Finding {
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Proxy)
 	if err != nil {
-		return Bad(SettingsProxy, Fault, "Start the proxy, correct its address, or use --proxy none: no delivery passes.",
+		return Bad(SettingsProxy, Fault,
+			"Start the proxy, correct its address, or use --proxy none: no delivery passes.",
 			"the proxy %s (%s) cannot be reached: %v", s.Proxy, s.ProxyFrom, err)
 	}
 	_ = conn.Close() // nothing was sent
@@ -204,10 +214,13 @@ func (s Settings) checkGuard() Finding {
 	case !s.Delivers:
 		return Good(SettingsGuard, "this process makes no requests")
 	case s.AllowPrivate && !s.Loopback:
-		return Bad(SettingsGuard, Warn, "Use --allow-targets with the networks and names that jobs need, instead of --allow-private.",
-			"jobs may call every private network and this machine: clients of the API can reach internal services with them")
+		return Bad(SettingsGuard, Warn,
+			"Use --allow-targets with the networks and names that jobs need, instead of "+
+				"--allow-private.", "jobs may call every private network and this machine: clients of the API can "+
+				"reach internal services with them")
 	case s.AllowPrivate:
-		return Good(SettingsGuard, "jobs may call private networks and this machine; only this machine can register jobs")
+		return Good(SettingsGuard, "jobs may call private networks and this machine; only this machine can register "+
+			"jobs")
 	case len(s.AllowTargets) > 0:
 		return Good(SettingsGuard, "jobs may call public addresses, and %s", strings.Join(s.AllowTargets, ", "))
 	}
@@ -230,11 +243,13 @@ func (s Settings) checkDNS(ctx context.Context) Finding {
 	missing, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case err == nil:
-		return Bad(SettingsDNS, Warn, "Use another resolver: with this one jobs with a misspelt host are sent to an address that is not theirs.",
+		return Bad(SettingsDNS, Warn, "Use another resolver: with this one jobs with a misspelt host are sent to an "+
+			"address that is not theirs.",
 			"the resolver answers %s for a name that does not exist", strings.Join(addresses, ", "))
 	case isDNS && missing.IsNotFound:
 		return Good(SettingsDNS, "the resolver answers in %s", time.Since(began).Round(time.Millisecond))
 	}
-	return Bad(SettingsDNS, Fault, "Correct /etc/resolv.conf or the container's DNS: jobs whose URL has a host name cannot be delivered.",
+	return Bad(SettingsDNS, Fault,
+		"Correct /etc/resolv.conf or the container's DNS: jobs whose URL has a host name cannot be delivered.",
 		"the resolver does not answer: %v", err)
 }

@@ -19,7 +19,8 @@ var holding = []badreceiver.Kind{
 	badreceiver.DripsHeader, badreceiver.DripsBody, badreceiver.ReadsSlowly,
 	badreceiver.FullHeaderStalls, badreceiver.FullBodyStalls, badreceiver.InterimStalls, badreceiver.PromisesMore,
 	badreceiver.HangsHandshake, badreceiver.FullChainStalls, badreceiver.BigTicket, badreceiver.RecordStalls,
-	badreceiver.HTTP2ShortFields, badreceiver.HTTP2HeaderStalls, badreceiver.HTTP2FullBodyStalls, badreceiver.HTTP2NeverAnswers,
+	badreceiver.HTTP2ShortFields, badreceiver.HTTP2HeaderStalls, badreceiver.HTTP2FullBodyStalls,
+	badreceiver.HTTP2NeverAnswers,
 }
 
 // bounded are the kinds that would make an attempt wait, and use most memory, without limits on responses.
@@ -37,8 +38,8 @@ func TestBadReceivers_FitIntoMemory(t *testing.T) {
 		inTheWild = 2    // jobs of each kind that ends an attempt itself
 	)
 	good := newReceiver(t)
-	p := launchProgram(t, "env", nil, "GOMEMLIMIT=224MiB", binary, "serve", "--addr=127.0.0.1:0", "--store="+newSQLite(t),
-		"--allow-private", "--log=json", "--ca-file="+badreceiver.CAFile(t))
+	p := launchProgram(t, "env", nil, "GOMEMLIMIT=224MiB", binary, "serve", "--addr=127.0.0.1:0",
+		"--store="+newSQLite(t), "--allow-private", "--log=json", "--ca-file="+badreceiver.CAFile(t))
 	for n := range topics {
 		call[obj](t, p, http.MethodPut, fmt.Sprintf("/v1/topics/bad-%d", n), obj{
 			"timeout": "10m", "retries": 0, "breaker": obj{"failures": 0}, "workers": 2048,
@@ -55,7 +56,8 @@ func TestBadReceivers_FitIntoMemory(t *testing.T) {
 		}
 		for n := range count {
 			jobs = append(jobs, obj{
-				"topic": fmt.Sprintf("bad-%d", n/2%topics), "lane": fmt.Sprintf("%s-%d", kind, n/2), "url": r.URL, "body": obj{"n": n},
+				"topic": fmt.Sprintf("bad-%d", n/2%topics), "lane": fmt.Sprintf("%s-%d", kind, n/2),
+				"url": r.URL, "body": obj{"n": n},
 			})
 		}
 	}
@@ -79,6 +81,7 @@ func TestBadReceivers_FitIntoMemory(t *testing.T) {
 		worst = max(worst, a.began.Sub(a.due))
 	}
 	peak := peakMemory(t, p)
-	t.Logf("%d attempts in flight, %d held by receivers: %d MiB; a good receiver was served at most %s late", now, waiting, peak>>20, worst)
+	t.Logf("%d attempts in flight, %d held by receivers: %d MiB; a good receiver was served at most %s late", now,
+		waiting, peak>>20, worst)
 	require.Less(t, peak, int64(most))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 )
 
-// Bad receivers affect only their own lanes: their jobs end with the right errors, a good receiver is served without delay,
-// and afterwards the process has released all resources.
+// Bad receivers affect only their own lanes: their jobs end with the right errors, a good receiver is served without
+// delay, and afterwards the process has released all resources.
 func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 	t.Parallel()
 	const jobsEach = 4
@@ -36,7 +36,8 @@ func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 	for _, kind := range badreceiver.All {
 		to := badreceiver.Start(t, kind)
 		for range jobsEach {
-			bad[register(t, p, obj{"topic": "bad", "lane": string(kind), "url": to.URL, "body": obj{"n": 1}}).ID] = string(kind)
+			bad[register(t, p,
+				obj{"topic": "bad", "lane": string(kind), "url": to.URL, "body": obj{"n": 1}}).ID] = string(kind)
 		}
 	}
 	worst := time.Duration(0)
@@ -51,7 +52,8 @@ func TestIsolation_BadReceiversDelayOnlyTheirLanes(t *testing.T) {
 		v := get(t, p, id)
 		require.Contains(t, []string{"dead", "delivered"}, v.State, kind)
 		for _, a := range v.Attempts {
-			require.False(t, a.Status == 0 && a.ErrorClass == "", "%s: an attempt has neither an answer nor a reason", kind)
+			require.False(t, a.Status == 0 && a.ErrorClass == "",
+				"%s: an attempt has neither an answer nor a reason", kind)
 			require.NotEqual(t, "other", a.ErrorClass, kind)
 		}
 	}

@@ -23,13 +23,19 @@ func TestBodies_OfTheLargestSizeAreStoredAndSent(t *testing.T) {
 			to := newReceiver(t)
 			onDelivered := obj{"url": to.URL + "/ok", "include": []string{"body"}}
 
-			exact := obj{"id": "exact", "url": to.URL + "/ok", "body_base64": base64.StdEncoding.EncodeToString(make([]byte, largest)), "on_delivered": onDelivered}
+			exact := obj{
+				"id": "exact", "url": to.URL + "/ok",
+				"body_base64": base64.StdEncoding.EncodeToString(make([]byte, largest)), "on_delivered": onDelivered,
+			}
 			register(t, p, exact)
 			exact["id"], exact["body_base64"] = "beyond", base64.StdEncoding.EncodeToString(make([]byte, largest+1))
 			call[obj](t, p, http.MethodPost, "/v1/jobs", exact, http.StatusRequestEntityTooLarge)
 
 			// In JSON each of these takes six bytes: more than a callback may be.
-			register(t, p, obj{"id": "omits", "url": to.URL + "/ok", "body_text": strings.Repeat("\x01", 2_797_000), "on_delivered": onDelivered})
+			register(t, p, obj{
+				"id": "omits", "url": to.URL + "/ok", "body_text": strings.Repeat("\x01", 2_797_000),
+				"on_delivered": onDelivered,
+			})
 
 			require.Len(t, to.arrives(t, "exact", 1)[0].body, largest)
 			callbackOf := func(id string) (job struct {

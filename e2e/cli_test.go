@@ -27,7 +27,8 @@ var updateDocs = flag.Bool("docs", false, "write the transcripts of the scripts 
 
 const cliPage = "../docs/cli.md"
 
-// The scripts run the binary against a server on each engine. What they show is the same on both, and is what docs/cli.md has.
+// The scripts run the binary against a server on each engine. What they show is the same on both, and is what
+// docs/cli.md has.
 func TestCLI_TranscriptsAreThoseOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []struct {
@@ -42,7 +43,8 @@ func TestCLI_TranscriptsAreThoseOfTheDocs(t *testing.T) {
 			}
 			page := transcripts(t)
 			for name, text := range blocks {
-				require.Equal(t, page[name], text, "docs/cli.md has another transcript %s: go test ./e2e -run CLI -docs writes it", name)
+				require.Equal(t, page[name], text,
+					"docs/cli.md has another transcript %s: go test ./e2e -run CLI -docs writes it", name)
 			}
 			if engine.scripts == "*.txt" {
 				require.ElementsMatch(t, slices.Collect(maps.Keys(page)), slices.Collect(maps.Keys(blocks)))
@@ -89,7 +91,8 @@ func runScripts(t *testing.T, store, scripts string) map[string]string {
 
 	var mu sync.Mutex
 	all := make(map[string]string)
-	actual := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(server.url, "http://"), "127.0.0.1:8081", in.Addr())
+	actual := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(server.url, "http://"),
+		"127.0.0.1:8081", in.Addr())
 	files, err := filepath.Glob(filepath.Join("testdata/cli", scripts))
 	require.NoError(t, err)
 	t.Run("scripts", func(t *testing.T) {
@@ -97,7 +100,8 @@ func runScripts(t *testing.T, store, scripts string) map[string]string {
 			Files: files,
 			Setup: func(env *testscript.Env) error {
 				s := &script{
-					actual: actual, shown: strings.NewReplacer(in.Addr(), "127.0.0.1:8081", strings.TrimPrefix(server.url, "http://"), "127.0.0.1:8080", env.WorkDir, "/home/anna"),
+					actual: actual, shown: strings.NewReplacer(in.Addr(), "127.0.0.1:8081",
+						strings.TrimPrefix(server.url, "http://"), "127.0.0.1:8080", env.WorkDir, "/home/anna"),
 					learned: make(map[string]string),
 				}
 				env.Values[scriptKey{}] = s
@@ -121,7 +125,8 @@ func runScripts(t *testing.T, store, scripts string) map[string]string {
 
 // prepare gives a script a home with a context for the server.
 func prepare(env *testscript.Env, url, token string) error {
-	env.Vars = append(env.Vars, "HOME="+env.WorkDir, "RINGBACK_OUTPUT=table", "PATH="+filepath.Dir(binary)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env.Vars = append(env.Vars, "HOME="+env.WorkDir, "RINGBACK_OUTPUT=table",
+		"PATH="+filepath.Dir(binary)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	config := filepath.Join(env.WorkDir, ".config", "ringback")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		return err
@@ -133,11 +138,13 @@ func prepare(env *testscript.Env, url, token string) error {
 	if err := os.WriteFile(filepath.Join(env.WorkDir, "root.token"), own, 0o600); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("current = \"test\"\n[contexts.test]\nserver = %q\ntoken_file = %q\n", url, filepath.Join(env.WorkDir, "root.token"))
+	text := fmt.Sprintf("current = \"test\"\n[contexts.test]\nserver = %q\ntoken_file = %q\n", url,
+		filepath.Join(env.WorkDir, "root.token"))
 	return os.WriteFile(filepath.Join(config, "contexts.toml"), []byte(text), 0o600)
 }
 
-// script is a script that runs: the texts of its sections, and what is replaced in them because it differs from run to run.
+// script is a script that runs: the texts of its sections, and what is replaced in them because it differs from run to
+// run.
 type script struct {
 	actual, shown *strings.Replacer
 	names         []string
@@ -252,7 +259,8 @@ func (s *script) stable(text string) string {
 		if token, ok := strings.CutPrefix(id, "rb_"); ok {
 			s.learned[strings.TrimSuffix(token, "_")] = "4Jx2mP0a"
 		} else if s.learned[id] == "" {
-			s.learned[id] = fmt.Sprintf("06gs1q6d5k0bq5n2f9j3v7r8%02d", len(s.learned)+1)[:len(id)-2] + fmt.Sprintf("%02d", len(s.learned)+1)
+			s.learned[id] = fmt.Sprintf("06gs1q6d5k0bq5n2f9j3v7r8%02d", len(s.learned)+1)[:len(id)-2] +
+				fmt.Sprintf("%02d", len(s.learned)+1)
 		}
 	}
 	for id, shown := range s.learned {
@@ -269,7 +277,8 @@ func aligned(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i := 0; i < len(lines); {
 		var block [][]string
-		for i+len(block) < len(lines) && strings.Contains(strings.TrimSpace(lines[i+len(block)]), "  ") && !strings.HasPrefix(lines[i+len(block)], "  ") {
+		for i+len(block) < len(lines) && strings.Contains(strings.TrimSpace(lines[i+len(block)]), "  ") &&
+			!strings.HasPrefix(lines[i+len(block)], "  ") {
 			block = append(block, regexp.MustCompile(` {2,}`).Split(strings.TrimSuffix(lines[i+len(block)], "\n"), -1))
 		}
 		for n, row := range block {

@@ -47,7 +47,8 @@ func TestCluster_OutageLeavesTheProcessIdle(t *testing.T) {
 			cpu, lines := p.cpu(t), p.log.written()
 			<-time.After(window)
 			cpu, lines = p.cpu(t)-cpu, p.log.written()-lines
-			t.Logf("without %s: %.1f %% of a core, %d lines of log in %s", form.name, 100*cpu.Seconds()/window.Seconds(), lines, window)
+			t.Logf("without %s: %.1f %% of a core, %d lines of log in %s", form.name,
+				100*cpu.Seconds()/window.Seconds(), lines, window)
 			require.Less(t, cpu, mostCPU, "a hot loop")
 			require.Less(t, lines, mostLines, "a flood of lines")
 			for _, server := range servers {

@@ -28,7 +28,8 @@ func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
 	eventually(t, func() bool { return a.ready() && b.ready() })
 	sum, again := l.keepsAll(t, r)
 	require.Empty(t, again, "no server forgot what it had answered")
-	t.Logf("%s; %d accepted, %d refused, the longest wait %s", sum, len(l.accepted), l.refused, l.longest.Round(time.Millisecond))
+	t.Logf("%s; %d accepted, %d refused, the longest wait %s", sum, len(l.accepted), l.refused,
+		l.longest.Round(time.Millisecond))
 }
 
 // movesSlot moves the slot with most lanes to another server, key by key, while jobs are delivered.

@@ -32,8 +32,8 @@ type acceptedJob struct {
 	replicas        int       // that had the job before the response, as reported in it
 }
 
-// ledger is a set of clients of several processes that record all responses. Half of the clients choose ids, and repeat a
-// job at the next process until it is accepted. The others use generated ids and continue with another lane after a
+// ledger is a set of clients of several processes that record all responses. Half of the clients choose ids, and repeat
+// a job at the next process until it is accepted. The others use generated ids and continue with another lane after a
 // refusal, to find the lanes that are available.
 type ledger struct {
 	all  []*process
@@ -48,17 +48,23 @@ type ledger struct {
 	faults   []string      // other answers than 200, 201 and 503
 }
 
-// newLedger starts the clients. Their jobs have the topic "ledger": every fourth is due a little later, every tenth fails
-// first.
+// newLedger starts the clients. Their jobs have the topic "ledger": every fourth is due a little later, every tenth
+// fails first.
 func newLedger(t testing.TB, r *receiver, clients int, all ...*process) *ledger {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &ledger{all: all, name: fmt.Sprintf("g%d-", loads.Add(1)), stop: cancel, accepted: make(map[string]acceptedJob)}
+	l := &ledger{
+		all: all, name: fmt.Sprintf("g%d-", loads.Add(1)), stop: cancel,
+		accepted: make(map[string]acceptedJob),
+	}
 	for c := range clients {
 		l.over.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				// Each client begins with another lane, and comes to all.
 				lane := fmt.Sprintf("lane-%d", (c*5+n)%ledgerLanes)
-				j := obj{"topic": "ledger", "lane": lane, "url": r.URL + "/ok", "timeout": "4s", "ladder": []string{"100ms"}, "retries": 20}
+				j := obj{
+					"topic": "ledger", "lane": lane, "url": r.URL + "/ok", "timeout": "4s",
+					"ladder": []string{"100ms"}, "retries": 20,
+				}
 				if n%4 == 0 {
 					j["delay"] = "300ms"
 				}
@@ -75,7 +81,8 @@ func newLedger(t testing.TB, r *receiver, clients int, all ...*process) *ledger 
 	t.Cleanup(func() {
 		l.end()
 		if t.Failed() {
-			t.Logf("the clients had %d jobs accepted and %d refused with 503; the longest wait was %s; other answers: %q",
+			t.Logf("the clients had %d jobs accepted and %d refused with 503; the longest wait was %s; other "+
+				"answers: %q",
 				len(l.accepted), l.refused, l.longest.Round(time.Millisecond), l.faults[:min(len(l.faults), 10)])
 		}
 	})
@@ -123,7 +130,8 @@ func (l *ledger) note(j obj, asked time.Time, status int, answer []byte, err err
 		return true
 	}
 	l.accepted[job.ID] = acceptedJob{
-		lane: j["lane"].(string), delayed: j["delay"] != nil, asked: asked, answered: time.Now(), replicas: job.Durability.Replicas,
+		lane: j["lane"].(string), delayed: j["delay"] != nil, asked: asked, answered: time.Now(),
+		replicas: job.Durability.Replicas,
 	}
 	return true
 }
@@ -153,9 +161,11 @@ func (l *ledger) grows(t testing.TB, by int) {
 	eventually(t, func() bool { return size() >= until }, "the clients get no answers")
 }
 
-// carriesOn waits until jobs of some lanes, sent after a fault, are accepted and one of them is delivered. It returns the
-// times from the fault to each.
-func (l *ledger) carriesOn(t testing.TB, r *receiver, lanes map[string]bool, fault time.Time) (takes, delivers time.Duration) {
+// carriesOn waits until jobs of some lanes, sent after a fault, are accepted and one of them is delivered. It returns
+// the times from the fault to each.
+func (l *ledger) carriesOn(
+	t testing.TB, r *receiver, lanes map[string]bool, fault time.Time,
+) (takes, delivers time.Duration) {
 	t.Helper()
 	eventually(t, func() bool {
 		takes, delivers = 0, 0
@@ -167,7 +177,8 @@ func (l *ledger) carriesOn(t testing.TB, r *receiver, lanes map[string]bool, fau
 				takes = after
 			}
 			for _, a := range r.of(id) {
-				// A job that was delivered before the fault has its first answer lost, and is accepted when it is repeated.
+				// A job that was delivered before the fault has its first answer lost, and is accepted when it is
+				// repeated.
 				if after := a.began.Sub(fault); after > 0 && (delivers == 0 || after < delivers) {
 					delivers = after
 				}
@@ -186,7 +197,8 @@ type outageResult struct {
 }
 
 func (f outageResult) String() string {
-	return fmt.Sprintf("meanwhile the others took %d jobs, %d of them with ids of the clients', %d delayed, %d of which came; "+
+	return fmt.Sprintf("meanwhile the others took %d jobs, %d of them with ids of the clients', %d delayed, %d of "+
+		"which came; "+
 		"the latest came %s late", f.accepted, f.named, f.delayed, f.carried, f.latest.Round(time.Millisecond))
 }
 
@@ -213,8 +225,8 @@ func (l *ledger) meanwhile(r *receiver, but map[string]bool, from, to time.Time)
 	return f
 }
 
-// settles stops the clients, waits until no job is pending, and checks the counts, which must be equal at all processes. It
-// returns the accepted jobs without a delivery, and those repeated after their delivery.
+// settles stops the clients, waits until no job is pending, and checks the counts, which must be equal at all
+// processes. It returns the accepted jobs without a delivery, and those repeated after their delivery.
 func (l *ledger) settles(t testing.TB, r *receiver) (sum counts, lost map[string]acceptedJob, again []arrival) {
 	t.Helper()
 	l.end()

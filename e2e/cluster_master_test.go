@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/internal/redistest"
 )
 
-// A server is lost, its replica takes over, and the old one comes back as a replica: first a server with shards only, then
-// the one with the policies of all topics.
+// A server is lost, its replica takes over, and the old one comes back as a replica: first a server with shards only,
+// then the one with the policies of all topics.
 func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
@@ -55,7 +55,8 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 			return false
 		})
 		others := l.meanwhile(r, lanes, gone, gone.Add(min(takes, promoted)))
-		t.Logf("a server is lost (with the policies: %t): a replica is promoted after %s; its %d lanes take after %s and deliver after %s; %s",
+		t.Logf("a server is lost (with the policies: %t): a replica is promoted after %s; its %d lanes take after %s "+
+			"and deliver after %s; %s",
 			both, promoted.Round(time.Millisecond), len(lanes), takes, delivers, others)
 		require.Positive(t, others.delayed, "the other servers' shards go on")
 		require.Positive(t, others.carried, "the other servers' shards are carried")
@@ -72,6 +73,7 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		}
 		require.True(t, near, "job %s came again, though it was answered long before any fault", one.id)
 	}
-	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
+	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the "+
+		"longest wait %s",
 		sum, len(l.accepted), covered(l.accepted), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
 }

@@ -15,7 +15,9 @@ func TestCluster_ProcessesShareTheWorkAndCrashWithoutLoss(t *testing.T) {
 	t.Parallel()
 	store := redistest.StartCluster(t, 3, 0).URL()
 	sharesWork(t, store)
-	for name, test := range map[string]func(*testing.T, string, string){"killed": diesOnACluster, "stopped": stopsOnACluster} {
+	for name, test := range map[string]func(*testing.T, string, string){
+		"killed": diesOnACluster, "stopped": stopsOnACluster,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, store, "--redis-prefix="+name)

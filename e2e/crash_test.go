@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/testlevel"
 )
 
-// load is a number of clients that each register jobs one by one until it is stopped. A request without a response, or with
-// 503, is repeated with the same id. Ids are unique over all loads.
+// load is a number of clients that each register jobs one by one until it is stopped. A request without a response, or
+// with 503, is repeated with the same id. Ids are unique over all loads.
 type load struct {
 	url     atomic.Pointer[string] // of the API, which moves when ringback starts again
 	stop    context.CancelFunc
@@ -51,8 +51,8 @@ func newLoad(t testing.TB, p *process, clients int, job func(n int) obj) *load {
 	return l
 }
 
-// paced limits the rate of a load, over all its clients: enough work to interrupt a process in the middle of it, without
-// using all CPU time.
+// paced limits the rate of a load, over all its clients: enough work to interrupt a process in the middle of it,
+// without using all CPU time.
 func paced(t testing.TB, every time.Duration, job func(n int) obj) func(n int) obj {
 	tick := time.NewTicker(every)
 	t.Cleanup(tick.Stop)

@@ -18,7 +18,8 @@ import (
 func TestDescriptors_AreKeptForDeliveries(t *testing.T) {
 	t.Parallel()
 	limited := filepath.Join(t.TempDir(), "ringback")
-	require.NoError(t, os.WriteFile(limited, fmt.Appendf(nil, "#!/bin/sh\nulimit -n 512 && exec '%s' \"$@\"\n", binary), 0o700))
+	require.NoError(t,
+		os.WriteFile(limited, fmt.Appendf(nil, "#!/bin/sh\nulimit -n 512 && exec '%s' \"$@\"\n", binary), 0o700))
 	p := startProgram(t, limited, newSQLite(t))
 	require.Contains(t, p.log.text(), `"api_connections":128`)
 	require.Contains(t, p.log.text(), "file descriptor limit is too low")
@@ -46,6 +47,7 @@ func TestDescriptors_AreKeptForDeliveries(t *testing.T) {
 	}
 	call[obj](t, p, http.MethodPost, "/v1/batch", obj{"jobs": jobs}, http.StatusOK)
 	eventually(t, func() bool {
-		return call[struct{ Totals counts }](t, p, http.MethodGet, "/v1/stats", nil, http.StatusOK).Totals.Delivered == int64(len(jobs))
+		return call[struct{ Totals counts }](t, p, http.MethodGet, "/v1/stats", nil,
+			http.StatusOK).Totals.Delivered == int64(len(jobs))
 	})
 }

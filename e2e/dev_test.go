@@ -46,7 +46,8 @@ func (s *screen) shows(t *testing.T, text string, n int) []string {
 func dev(t *testing.T, store string, flags ...string) (*process, *screen) {
 	t.Helper()
 	var s screen
-	args := append([]string{"dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store=" + store, "--log=json"}, flags...)
+	args := append([]string{"dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store=" + store, "--log=json"},
+		flags...)
 	return launch(t, &s, args...), &s
 }
 
@@ -85,7 +86,8 @@ func TestTopics_DeclaredRejectsUnknownTopics(t *testing.T) {
 	r := newReceiver(t)
 	p := start(t, newSQLite(t), "--topics=declared")
 	job := obj{"id": "a", "topic": "orders", "url": r.URL + "/ok"}
-	problem := call[struct{ Errors []struct{ Field string } }](t, p, http.MethodPost, "/v1/jobs", job, http.StatusUnprocessableEntity)
+	problem := call[struct{ Errors []struct{ Field string } }](t, p, http.MethodPost, "/v1/jobs", job,
+		http.StatusUnprocessableEntity)
 	require.Len(t, problem.Errors, 1)
 	require.Equal(t, "/topic", problem.Errors[0].Field)
 	call[obj](t, p, http.MethodPut, "/v1/topics/orders", obj{}, http.StatusOK)

@@ -34,7 +34,10 @@ type example struct {
 
 // elsewhere are the commands that are not run here: their words and flags are parsed.
 var elsewhere = []struct{ page, beginning, reason string }{
-	{"README.md", "go run ./cmd/ringback dev", "serves until it is stopped; TestDev_DeliversASampleAndStopsCleanly runs it"},
+	{
+		"README.md", "go run ./cmd/ringback dev",
+		"serves until it is stopped; TestDev_DeliversASampleAndStopsCleanly runs it",
+	},
 	{"README.md", "RINGBACK_TOKEN=… ringback serve", "serves, on a Redis host"},
 	{"docs/cli.md", "ringback dev", "serves until it is stopped"},
 	{"docs/cli.md", "source <(ringback completion zsh)", "is for another shell"},
@@ -68,25 +71,35 @@ var before = map[string]string{
 	"docs/reasons.md":      anyJob,
 	"docs/topic-fields.md": anyJob,
 	"docs/topic-fields.md: curl -X PATCH http://127.0.0.1:8080/v1/topics/order.close -H 'If-Match": anyTopic,
-	"docs/schedules.md: curl http://127.0.0.1:8080/v1/schedules/daily-report/backfill": `curl -X PUT http://127.0.0.1:8080/v1/schedules/daily-report --json '{
-		"cron": "0 8 * * MON-FRI", "timezone": "Europe/Berlin", "job": {"topic": "report", "url": "http://127.0.0.1:8081/"}}'`,
-	"docs/pull.md: curl http://127.0.0.1:8080/v1/leases": `for n in 1 2 3 4 5; do curl http://127.0.0.1:8080/v1/jobs --json '{"topic": "reports"}'; done
+	"docs/schedules.md: curl " +
+		"http://127.0.0.1:8080/v1/schedules/daily-report/backfill": `curl -X PUT ` +
+		`http://127.0.0.1:8080/v1/schedules/daily-report --json '{
+		"cron": "0 8 * * MON-FRI", "timezone": "Europe/Berlin", "job": {"topic": "report", "url": ` +
+		`"http://127.0.0.1:8081/"}}'`,
+	"docs/pull.md: curl http://127.0.0.1:8080/v1/leases": `for n in 1 2 3 4 5; do curl http://127.0.0.1:8080/v1/jobs ` +
+		`--json '{"topic": "reports"}'; done
 		curl http://127.0.0.1:8080/v1/topics/reports/lease --json '{"max": 5, "lease": "60s"}'`,
-	"docs/using.md: curl -X DELETE 'http://127.0.0.1:8080/v1/topics/order.old": `curl -X PUT http://127.0.0.1:8080/v1/topics/order.old --json '{}'`,
+	"docs/using.md: curl -X DELETE " +
+		"'http://127.0.0.1:8080/v1/topics/order.old": `curl -X PUT http://127.0.0.1:8080/v1/topics/order.old --json ` +
+		`'{}'`,
 	"docs/using.md":   `printf '{"url": "http://127.0.0.1:8081/"}\n' > jobs.ndjson`,
 	"docs/waiting.md": anyJob,
 }
 
 const (
 	anyTopic = `curl -X PUT http://127.0.0.1:8080/v1/topics/order.close --json '{}'`
-	anyJob   = `curl http://127.0.0.1:8080/v1/jobs --json '{"id": "close-4711", "topic": "order.close", "url": "http://127.0.0.1:8081/", "delay": "1h"}'`
+	anyJob   = `curl http://127.0.0.1:8080/v1/jobs --json '{"id": "close-4711", "topic": "order.close", "url": ` +
+		`"http://127.0.0.1:8081/", "delay": "1h"}'`
 )
 
 // inPlaceOf are the texts of examples that stand for others.
 var inPlaceOf = map[string][]string{
-	"docs/flags.md":   {"/etc/ringback/token", "token"},
-	"docs/pull.md":    {`"wait": "30s"`, `"wait": "10ms"`},
-	"docs/export.md":  {"redis+cluster://redis-1:6379,redis-2:6379", "sqlite:new.db", "redis://redis:6379", "sqlite:other.db"},
+	"docs/flags.md": {"/etc/ringback/token", "token"},
+	"docs/pull.md":  {`"wait": "30s"`, `"wait": "10ms"`},
+	"docs/export.md": {
+		"redis+cluster://redis-1:6379,redis-2:6379", "sqlite:new.db", "redis://redis:6379",
+		"sqlite:other.db",
+	},
 	"docs/signing.md": {"whsec_…", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
 	"docs/sqlite.md":  {"/backup/", ""},
 	"docs/using.md":   {` -H "Authorization: Bearer $RINGBACK_TOKEN"`, ""}, // its other examples have no token
@@ -94,14 +107,17 @@ var inPlaceOf = map[string][]string{
 	"docs/work.md":    {"Bearer …", "Bearer s3cret"},
 }
 
-// learned are texts of examples that stand for what an earlier example has answered: the newest match, of several texts the matches in
-// their order.
+// learned are texts of examples that stand for what an earlier example has answered: the newest match, of several texts
+// the matches in their order.
 var learned = map[string]struct {
 	shown   []string
 	pattern *regexp.Regexp
 }{
-	"docs/access.md":       {[]string{"rb_5tR1nGs0_…"}, regexp.MustCompile(`"(rb_[0-9A-Za-z_]+)"`)},
-	"docs/pull.md":         {[]string{"AJiW…", "AK0x…", "AK17…", "AKc3…", "AKw0…"}, regexp.MustCompile(`"lease": ?"([^"]+)"`)},
+	"docs/access.md": {[]string{"rb_5tR1nGs0_…"}, regexp.MustCompile(`"(rb_[0-9A-Za-z_]+)"`)},
+	"docs/pull.md": {
+		[]string{"AJiW…", "AK0x…", "AK17…", "AKc3…", "AKw0…"},
+		regexp.MustCompile(`"lease": ?"([^"]+)"`),
+	},
 	"docs/signing.md":      {[]string{"0f1e2d3c4b5a6978"}, regexp.MustCompile(`"id": ?"([0-9a-f]{16})"`)},
 	"docs/topic-fields.md": {[]string{"1893571200123"}, regexp.MustCompile(`"order\.close","revision":([0-9]+)`)},
 	"docs/work.md":         {[]string{"ID"}, regexp.MustCompile(`"id": ?"([0-9a-v]+)"`)},
@@ -114,8 +130,10 @@ var pageFiles = map[string]string{"managed_by: shop": "shop.yaml", "# ringback.y
 var bodies = map[string]string{
 	`docs/work.md: {"action": `:   `curl http://127.0.0.1:8080/v1/work --json '%s}'`,
 	`docs/pull.md: {"answered": `: `curl http://127.0.0.1:8080/v1/leases --json '%s}'`,
-	`docs/cron.md: {"cron": `:     `curl -X PUT http://127.0.0.1:8080/v1/schedules/example --json '%s, "job": {"topic": "a", "url": "http://127.0.0.1:8081/"}}'`,
-	`docs/cron.md: {"every": `:    `curl -X PUT http://127.0.0.1:8080/v1/schedules/example --json '%s, "job": {"topic": "a", "url": "http://127.0.0.1:8081/"}}'`,
+	`docs/cron.md: {"cron": `: `curl -X PUT http://127.0.0.1:8080/v1/schedules/example --json '%s, "job": ` +
+		`{"topic": "a", "url": "http://127.0.0.1:8081/"}}'`,
+	`docs/cron.md: {"every": `: `curl -X PUT http://127.0.0.1:8080/v1/schedules/example --json '%s, "job": {"topic": ` +
+		`"a", "url": "http://127.0.0.1:8081/"}}'`,
 }
 
 func TestDocs_EveryExampleRuns(t *testing.T) {
@@ -163,7 +181,8 @@ func TestDocs_EveryExampleRuns(t *testing.T) {
 }
 
 // exampleStart matches the first line of a command.
-var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:[A-Z_]+=\S+ )*(?:curl|ringback|go run \./cmd/ringback|docker|touch|\(umask|export RINGBACK_\w+=\S+|source)(?: .*)?)$`)
+var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:[A-Z_]+=\S+ )*(?:curl|ringback|go run ` +
+	`\./cmd/ringback|docker|touch|\(umask|export RINGBACK_\w+=\S+|source)(?: .*)?)$`)
 
 // examplesOf returns the commands in a page's code blocks, and its files by name. Transcripts are those of other tests.
 func examplesOf(t *testing.T, page string) (examples []example, files map[string]string) {
@@ -195,7 +214,8 @@ func examplesOf(t *testing.T, page string) (examples []example, files map[string
 		line = strings.TrimSpace(line)
 		for beginning, command := range bodies {
 			if strings.HasPrefix(page+": "+line, beginning) {
-				examples = append(examples, example{page: page, line: i + 1, body: beginning, text: fmt.Sprintf(command, strings.TrimSuffix(line, "}"))})
+				examples = append(examples, example{page: page, line: i + 1, body: beginning, text: fmt.Sprintf(command,
+					strings.TrimSuffix(line, "}"))})
 			}
 		}
 		if m := exampleStart.FindStringSubmatch(line); m != nil {
@@ -236,15 +256,18 @@ func runPage(t *testing.T, page, inboxAddr string, examples []example, files map
 		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	const token = "root-0123456789abcdef"
-	s := &docShell{dir: home, words: append([]string{"127.0.0.1:8081", inboxAddr, "go run ./cmd/ringback", "ringback"}, inPlaceOf[page]...)}
-	s.env = cleanEnv("HOME="+home, "RINGBACK_OUTPUT=table", "PATH="+filepath.Dir(binary)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	s := &docShell{dir: home, words: append([]string{"127.0.0.1:8081", inboxAddr, "go run ./cmd/ringback", "ringback"},
+		inPlaceOf[page]...)}
+	s.env = cleanEnv("HOME="+home, "RINGBACK_OUTPUT=table",
+		"PATH="+filepath.Dir(binary)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	curl, signedIn := false, true
 	for _, e := range examples {
 		curl = curl || strings.HasPrefix(e.text, "curl")
 		signedIn = signedIn && (!strings.HasPrefix(e.text, "curl") || strings.Contains(e.text, "Authorization: Bearer"))
 	}
 	store := "sqlite:" + filepath.Join(home, "ringback.db")
-	if curl || slices.ContainsFunc(examples, func(e example) bool { return !e.skipped && usesServer.MatchString(e.text) }) {
+	if curl ||
+		slices.ContainsFunc(examples, func(e example) bool { return !e.skipped && usesServer.MatchString(e.text) }) {
 		var flags []string
 		if curl && signedIn {
 			file := filepath.Join(t.TempDir(), "token")
@@ -386,7 +409,8 @@ func firstLine(cmd *exec.Cmd) (line bytes.Buffer, err error) {
 // parse lets the commands of an example that are ringback's parse their words and flags.
 func (s *docShell) parse(t *testing.T, e example) {
 	t.Helper()
-	for part := range strings.FieldsFuncSeq(e.text, func(c rune) bool { return c == '|' || c == '&' || c == '(' || c == ')' }) {
+	for part := range strings.FieldsFuncSeq(e.text,
+		func(c rune) bool { return c == '|' || c == '&' || c == '(' || c == ')' }) {
 		m := ringbackWords.FindStringSubmatch(part)
 		if m == nil {
 			continue

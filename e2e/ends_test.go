@@ -47,7 +47,8 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 		})
 		dead := register(t, p, obj{"topic": "notifying", "url": r.URL + "/status/404", "body": obj{"n": 2}})
 		call[obj](t, p, http.MethodPost, "/v1/topics/notifying/lanes/paused/pause", obj{}, http.StatusOK)
-		expired := register(t, p, obj{"topic": "notifying", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
+		expired := register(t, p,
+			obj{"topic": "notifying", "lane": "paused", "url": r.URL + "/ok", "expires_in": "50ms"})
 		silent := register(t, p, obj{"topic": "notifying", "url": r.URL + "/ok"})
 
 		a := owner.arrives(t, "rb:"+delivered.ID+":0", 1)[0]
@@ -64,7 +65,8 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 		require.Equal(t, again[0].body, again[1].body)
 		require.Equal(t, "shop", again[1].header.Get("X-Owner"))
 		what = callbackOf(t, again[1])
-		require.Equal(t, []any{"job.dead", "exhausted", 2, 404}, []any{what.Type, what.Job.Reason, what.Job.AttemptsMade, what.Attempt.Status})
+		require.Equal(t, []any{"job.dead", "exhausted", 2, 404},
+			[]any{what.Type, what.Job.Reason, what.Job.AttemptsMade, what.Attempt.Status})
 
 		what = callbackOf(t, owner.arrives(t, "rb:"+expired.ID+":0", 1)[0])
 		require.Equal(t, "expired", what.Job.Reason)
@@ -73,7 +75,8 @@ func TestCallback_IsSentForEveryEnd(t *testing.T) {
 		await(t, p, silent.ID, "delivered")
 		require.Empty(t, owner.of("rb:"+silent.ID+":0"))
 		require.Equal(t, "delivered", await(t, p, again[0].id, "delivered").State, "a callback is a job with a history")
-		require.Equal(t, again[0].id, call[obj](t, p, http.MethodGet, "/v1/jobs/"+dead.ID, nil, http.StatusOK)["callback_id"])
+		require.Equal(t, again[0].id,
+			call[obj](t, p, http.MethodGet, "/v1/jobs/"+dead.ID, nil, http.StatusOK)["callback_id"])
 
 		// A revival starts a new generation with a callback at its end.
 		call[view](t, p, http.MethodPost, "/v1/jobs/"+dead.ID+"/revive", nil, http.StatusOK)
@@ -124,7 +127,8 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 			call[obj](t, p, http.MethodPut, "/v1/topics/"+topic, obj{"retries": 0}, http.StatusOK)
 			for n := range 12 {
 				register(t, p, obj{
-					"topic": topic, "lane": fmt.Sprintf("lane-%d", n%3), "url": fmt.Sprintf("%s/status/%d", r.URL, 404+96*(n%2)),
+					"topic": topic, "lane": fmt.Sprintf("lane-%d", n%3),
+					"url": fmt.Sprintf("%s/status/%d", r.URL, 404+96*(n%2)),
 				})
 			}
 		}

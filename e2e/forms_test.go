@@ -19,8 +19,8 @@ import (
 	"github.com/ringback/ringback/internal/testlog"
 )
 
-// A Redis password. Its second half follows characters that must be percent-encoded in a URL, so that a careless parser would
-// print it as a port or a fragment. Both halves are unique words.
+// A Redis password. Its second half follows characters that must be percent-encoded in a URL, so that a careless parser
+// would print it as a port or a fragment. Both halves are unique words.
 const (
 	passwordWord = "hushabye"
 	password     = passwordWord + "/#" + passwordWord + "@9"
@@ -62,11 +62,13 @@ func quiet(t *testing.T, text string) {
 func goesItsWay(t *testing.T, p *process, topic string) {
 	t.Helper()
 	r := newReceiver(t)
-	put := call[struct{ Ladder []string }](t, p, http.MethodPut, "/v1/topics/"+topic, obj{"ladder": []string{"50ms"}}, http.StatusOK)
+	put := call[struct{ Ladder []string }](t, p, http.MethodPut, "/v1/topics/"+topic,
+		obj{"ladder": []string{"50ms"}}, http.StatusOK)
 	require.Equal(t, []string{"50ms"}, put.Ladder)
 	cancelled := register(t, p, obj{"topic": topic, "url": r.URL + "/ok", "delay": "1h"})
 	call[view](t, p, http.MethodDelete, "/v1/jobs/"+cancelled.ID, nil, http.StatusOK)
-	job := register(t, p, obj{"id": "its-way", "topic": topic, "url": r.URL + "/fail/1", "delay": "200ms", "body": "text"})
+	job := register(t, p,
+		obj{"id": "its-way", "topic": topic, "url": r.URL + "/fail/1", "delay": "200ms", "body": "text"})
 	again := call[view](t, p, http.MethodPost, "/v1/jobs",
 		obj{"id": "its-way", "topic": topic, "url": r.URL + "/fail/1", "delay": "200ms", "body": "text"}, http.StatusOK)
 	require.Equal(t, job.ID, again.ID)
@@ -188,7 +190,8 @@ func TestStore_DeliversOnEveryFormOfRedisWithoutShowingPasswords(t *testing.T) {
 				require.NoError(t, err)
 				quiet(t, string(answer))
 			}
-			status, answer, err := send(p.url, http.MethodPost, "/v1/jobs", obj{"topic": "forms", "url": "http://127.0.0.1:9/"})
+			status, answer, err := send(p.url, http.MethodPost, "/v1/jobs",
+				obj{"topic": "forms", "url": "http://127.0.0.1:9/"})
 			require.NoError(t, err)
 			require.Equal(t, http.StatusServiceUnavailable, status, "%s", answer)
 			quiet(t, string(answer))
@@ -204,12 +207,13 @@ func TestStore_ErrorsHideThePassword(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "another")
 	for name, store := range map[string]string{
-		"a wrong password":     with(server.URL(), userinfo("", password), ""),
-		"a wrong user":         with(server.URL(), userinfo("nobody", password), ""),
-		"an unencoded one":     "redis://:" + password + "@" + server.Addr(),
-		"no server":            with("redis://127.0.0.1:1", userinfo("", password), ""),
-		"no cluster":           with("redis+cluster://"+server.Addr(), userinfo("", password), ""),
-		"no sentinels":         with("redis+sentinel://"+server.Addr(), userinfo("", password), "master_name=m&sentinel_password="+url.QueryEscape(password)),
+		"a wrong password": with(server.URL(), userinfo("", password), ""),
+		"a wrong user":     with(server.URL(), userinfo("nobody", password), ""),
+		"an unencoded one": "redis://:" + password + "@" + server.Addr(),
+		"no server":        with("redis://127.0.0.1:1", userinfo("", password), ""),
+		"no cluster":       with("redis+cluster://"+server.Addr(), userinfo("", password), ""),
+		"no sentinels": with("redis+sentinel://"+
+			server.Addr(), userinfo("", password), "master_name=m&sentinel_password="+url.QueryEscape(password)),
 		"no TLS":               with("rediss://"+server.Addr(), userinfo("", password), "dial_timeout=1s"),
 		"no files":             with("rediss://"+server.Addr(), userinfo("", password), "tls_ca=/nowhere"),
 		"an unknown option":    with(server.URL(), userinfo("", password), "colour=red"),
@@ -237,13 +241,17 @@ func TestStore_PrefixesIsolateInstallations(t *testing.T) {
 	for n, p := range all {
 		call[obj](t, p, http.MethodPut, fmt.Sprintf("/v1/topics/of-%d", n), obj{"workers": 7 + n}, http.StatusOK)
 		// The same id and topic, another job.
-		register(t, p, obj{"id": "same", "topic": "same", "url": fmt.Sprintf("%s/ok?of=%d", r.URL, n), "body": n, "delay": "100ms"})
+		register(t, p, obj{
+			"id": "same", "topic": "same", "url": fmt.Sprintf("%s/ok?of=%d", r.URL, n),
+			"body": n, "delay": "100ms",
+		})
 	}
 	r.arrives(t, "same", 2)
 	for n, p := range all {
 		done := await(t, p, "same", "delivered")
 		require.Equal(t, fmt.Sprintf("%s/ok?of=%d", r.URL, n), done.URL)
-		register(t, p, obj{"id": fmt.Sprintf("only-%d", n), "topic": fmt.Sprintf("of-%d", n), "url": r.URL + "/ok", "delay": "1h"})
+		register(t, p,
+			obj{"id": fmt.Sprintf("only-%d", n), "topic": fmt.Sprintf("of-%d", n), "url": r.URL + "/ok", "delay": "1h"})
 	}
 	for n, p := range all {
 		call[obj](t, p, http.MethodGet, fmt.Sprintf("/v1/jobs/only-%d", 1-n), nil, http.StatusNotFound)

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/badreceiver"
 )
 
-// BenchmarkGoodLanesBesideHangingHosts registers 400 jobs per second for 30 s under the default policy, half of them for 50
-// hosts that never respond, and reports how late the jobs of 50 good lanes arrive.
+// BenchmarkGoodLanesBesideHangingHosts registers 400 jobs per second for 30 s under the default policy, half of them
+// for 50 hosts that never respond, and reports how late the jobs of 50 good lanes arrive.
 func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 	const (
 		rate  = 400
@@ -45,7 +45,10 @@ func BenchmarkGoodLanesBesideHangingHosts(b *testing.B) {
 							}
 							time.Sleep(time.Until(at))
 							i := int(n.Add(1))
-							job := obj{"topic": "mixed", "lane": fmt.Sprintf("good-%d", i/2%hosts), "url": s.URL, "delay": "20ms"}
+							job := obj{
+								"topic": "mixed", "lane": fmt.Sprintf("good-%d", i/2%hosts),
+								"url": s.URL, "delay": "20ms",
+							}
 							if k%2 == 1 {
 								job = obj{"topic": "mixed", "url": hanging[i/2%hosts], "delay": "20ms"}
 							}
@@ -91,13 +94,16 @@ var attacks = []struct {
 func attack(topics, jobs, bytes int) []obj {
 	body, all := strings.Repeat("x", bytes), make([]obj, jobs)
 	for i := range all {
-		all[i] = obj{"topic": fmt.Sprintf("bad-%d", i%topics), "lane": fmt.Sprintf("lane-%d", i/topics/2), "body_text": body}
+		all[i] = obj{
+			"topic": fmt.Sprintf("bad-%d", i%topics),
+			"lane":  fmt.Sprintf("lane-%d", i/topics/2), "body_text": body,
+		}
 	}
 	return all
 }
 
-// BenchmarkOtherTopicsUnderAttack registers 200 jobs per second for 10 s, in ten topics with ten lanes each, while attempts
-// of other topics hang, and reports how late they arrive.
+// BenchmarkOtherTopicsUnderAttack registers 200 jobs per second for 10 s, in ten topics with ten lanes each, while
+// attempts of other topics hang, and reports how late they arrive.
 func BenchmarkOtherTopicsUnderAttack(b *testing.B) {
 	const rate, long = 200, 10 * time.Second
 	for _, e := range benchEngines {
@@ -107,7 +113,8 @@ func BenchmarkOtherTopicsUnderAttack(b *testing.B) {
 					p, s := start(b, e.open(b), "--max-body=10MiB"), newSink(b)
 					target := badreceiver.Start(b, a.kind)
 					for n := range 50 {
-						call[obj](b, p, http.MethodPut, fmt.Sprintf("/v1/topics/bad-%d", n), obj{"workers": a.workers, "timeout": "10m"}, http.StatusOK)
+						call[obj](b, p, http.MethodPut, fmt.Sprintf("/v1/topics/bad-%d", n),
+							obj{"workers": a.workers, "timeout": "10m"}, http.StatusOK)
 					}
 					for _, job := range a.jobs() {
 						job["url"] = target.URL
@@ -123,7 +130,8 @@ func BenchmarkOtherTopicsUnderAttack(b *testing.B) {
 					for ; time.Since(began) < long; n++ {
 						time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / rate)))
 						status, answer, err := send(p.url, http.MethodPost, "/v1/jobs", obj{
-							"topic": fmt.Sprintf("good-%d", n%10), "lane": fmt.Sprintf("lane-%d", n/10%10), "url": s.URL, "delay": "20ms",
+							"topic": fmt.Sprintf("good-%d", n%10), "lane": fmt.Sprintf("lane-%d", n/10%10),
+							"url": s.URL, "delay": "20ms",
 						})
 						if err != nil || status != http.StatusCreated {
 							b.Fatal(status, string(answer), err)

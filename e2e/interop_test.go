@@ -30,9 +30,10 @@ type interopCase struct {
 	Library string            `json:"library"`
 	Secret  string            `json:"secret"`
 	Headers map[string]string `json:"headers"`
-	Body    []byte            `json:"body_base64"` // as base64, which is how JSON has bytes; one library reads it as JSON
-	Now     int64             `json:"now"`         // the receiver's clock in Unix seconds; 0: the machine's
-	Want    string            `json:"want"`        // ok, refused
+	// as base64, which is how JSON has bytes; one library reads it as JSON
+	Body []byte `json:"body_base64"`
+	Now  int64  `json:"now"`  // the receiver's clock in Unix seconds; 0: the machine's
+	Want string `json:"want"` // ok, refused
 }
 
 // interopResult is the result of a case.
@@ -161,16 +162,21 @@ func TestSigning_LibrariesAgreeWithTheSpecification(t *testing.T) {
 		for _, c := range []interopCase{
 			{Name: "known answer", Want: "ok"},
 			{Name: "names in capitals", Headers: renamed(strings.ToUpper), Want: "ok"},
-			{Name: "names of svix", Headers: renamed(func(n string) string { return "svix" + strings.TrimPrefix(n, "webhook") }), Want: svixNames},
+			{Name: "names of svix", Headers: renamed(func(n string) string {
+				return "svix" + strings.TrimPrefix(n, "webhook")
+			}), Want: svixNames},
 			{Name: "at the machine's time", Headers: machine, Now: machineTime, Want: "ok"},
 			{Name: "the known answer at the machine's time", Now: machineTime, Want: "refused"},
 			{Name: "the last second", Now: at + 300, Want: "ok"},
 			{Name: "too old", Now: at + 301, Want: "refused"},
 			{Name: "the first second", Now: at - 300, Want: "ok"},
 			{Name: "too new", Now: at - 301, Want: "refused"},
-			{Name: "a rotation, the first fits", Headers: with("webhook-signature", signature+" "+otherSignature), Want: "ok"},
-			{Name: "a rotation, the last fits", Headers: with("webhook-signature", otherSignature+" "+signature), Want: "ok"},
-			{Name: "with an ed25519 signature", Headers: with("webhook-signature", asymmetric+" "+signature), Want: "ok"},
+			{Name: "a rotation, the first fits", Headers: with("webhook-signature", signature+" "+
+				otherSignature), Want: "ok"},
+			{Name: "a rotation, the last fits", Headers: with("webhook-signature", otherSignature+" "+
+				signature), Want: "ok"},
+			{Name: "with an ed25519 signature", Headers: with("webhook-signature", asymmetric+" "+
+				signature), Want: "ok"},
 			{Name: "an ed25519 signature alone", Headers: with("webhook-signature", asymmetric), Want: "refused"},
 			{Name: "another's signature", Headers: with("webhook-signature", otherSignature), Want: "refused"},
 			{Name: "another secret", Secret: other, Want: "refused"},

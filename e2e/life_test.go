@@ -85,7 +85,8 @@ func arrivesAsSent(t *testing.T, w world) {
 }
 
 func climbs(t *testing.T, w world) {
-	job := register(t, w.process, obj{"topic": "climb", "url": w.to("/fail/3"), "ladder": []string{"50ms", "100ms", "200ms"}})
+	job := register(t, w.process,
+		obj{"topic": "climb", "url": w.to("/fail/3"), "ladder": []string{"50ms", "100ms", "200ms"}})
 	arrivals := w.receiver.arrives(t, job.ID, 4)
 	for i, rung := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond} {
 		waited := arrivals[i+1].began.Sub(arrivals[i].answered)
@@ -101,7 +102,8 @@ func climbs(t *testing.T, w world) {
 }
 
 func exhausts(t *testing.T, w world) {
-	job := register(t, w.process, obj{"topic": "exhaust", "url": w.to("/status/503"), "ladder": []string{"20ms"}, "retries": 2})
+	job := register(t, w.process,
+		obj{"topic": "exhaust", "url": w.to("/status/503"), "ladder": []string{"20ms"}, "retries": 2})
 	dead := await(t, w.process, job.ID, "dead")
 	require.Equal(t, "exhausted", dead.Reason)
 	require.Equal(t, 3, dead.AttemptsMade)
@@ -137,7 +139,8 @@ func cancelWhileItSucceeds(t *testing.T, w world) {
 }
 
 func cancelWhileItFails(t *testing.T, w world) {
-	job := register(t, w.process, obj{"topic": "cancel-fail", "url": w.to("/hold/1m"), "timeout": "500ms", "ladder": []string{"1ms"}})
+	job := register(t, w.process,
+		obj{"topic": "cancel-fail", "url": w.to("/hold/1m"), "timeout": "500ms", "ladder": []string{"1ms"}})
 	w.receiver.arrives(t, job.ID, 1)
 	call[view](t, w.process, http.MethodDelete, "/v1/jobs/"+job.ID, nil, http.StatusAccepted)
 	await(t, w.process, job.ID, "cancelled")
@@ -171,7 +174,8 @@ func runsNow(t *testing.T, w world) {
 }
 
 func revives(t *testing.T, w world) {
-	job := register(t, w.process, obj{"topic": "revive", "url": w.to("/fail/3"), "ladder": []string{"10ms"}, "retries": 1})
+	job := register(t, w.process,
+		obj{"topic": "revive", "url": w.to("/fail/3"), "ladder": []string{"10ms"}, "retries": 1})
 	require.Equal(t, 2, await(t, w.process, job.ID, "dead").AttemptsMade)
 	call[view](t, w.process, http.MethodPost, "/v1/jobs/"+job.ID+"/revive", nil, http.StatusOK)
 	done := await(t, w.process, job.ID, "delivered")

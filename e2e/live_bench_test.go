@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkWatchedDeliveries measures the delivery of a backlog while nobody watches /v1/stream, and while clients do: one that
-// wants all events, one that wants those of another topic, and as many as a namespace may have.
+// BenchmarkWatchedDeliveries measures the delivery of a backlog while nobody watches /v1/stream, and while clients do:
+// one that wants all events, one that wants those of another topic, and as many as a namespace may have.
 //
 //	go test ./e2e -run '^$' -bench WatchedDeliveries -benchtime 3x -count 5
 func BenchmarkWatchedDeliveries(b *testing.B) {
@@ -24,7 +24,8 @@ func BenchmarkWatchedDeliveries(b *testing.B) {
 			b.Run(engine.name+"/"+watched.name, func(b *testing.B) {
 				p, r := start(b, engine.open(b)), newCounter(b, 0)
 				for range watched.clients {
-					req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.url+"/v1/stream"+watched.query, nil)
+					req, err := http.NewRequestWithContext(b.Context(), http.MethodGet,
+						p.url+"/v1/stream"+watched.query, nil)
 					require.NoError(b, err)
 					resp, err := new(http.Client).Do(req) // without a timeout
 					require.NoError(b, err)

@@ -10,17 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOrdered_KeepsTheOrderOverKills kills the process with an attempt in flight, and, at no chosen moment, after answers: before or after
-// the settlement, or while a failed job waits for its retry.
+// TestOrdered_KeepsTheOrderOverKills kills the process with an attempt in flight, and, at no chosen moment, after
+// answers: before or after the settlement, or while a failed job waits for its retry.
 func TestOrdered_KeepsTheOrderOverKills(t *testing.T) {
 	t.Parallel()
 	const jobs, lives = 60, 6
 	r, store := newReceiver(t), newSQLite(t)
 	p := start(t, store)
-	call[obj](t, p, http.MethodPut, "/v1/topics/account", obj{"ordered": true, "ladder": []string{"30ms"}, "retries": 50}, http.StatusOK)
+	call[obj](t, p, http.MethodPut, "/v1/topics/account",
+		obj{"ordered": true, "ladder": []string{"30ms"}, "retries": 50}, http.StatusOK)
 	var ids []string
 	for n := range jobs {
-		j := obj{"id": fmt.Sprintf("job-%02d", n), "topic": "account", "lane": "4711", "url": r.URL + []string{"/hold/5ms", "/fail/2", "/ok"}[n%3]}
+		j := obj{
+			"id": fmt.Sprintf("job-%02d", n), "topic": "account", "lane": "4711",
+			"url": r.URL + []string{"/hold/5ms", "/fail/2", "/ok"}[n%3],
+		}
 		if n == 0 {
 			j["url"] = r.URL + "/gate"
 		}

@@ -83,7 +83,8 @@ func TestOutbox_SurvivesKillsOfTheProgramAndOfRingback(t *testing.T) {
 	t.Logf("%d jobs over %d kills, %d requests", len(committed), kills, r.all)
 }
 
-// outboxProgram is a program that adds jobs in transactions and relays them. It runs in a process, which is this test's binary.
+// outboxProgram is a program that adds jobs in transactions and relays them. It runs in a process, which is this test's
+// binary.
 type outboxProgram struct{ db, api, receiver string }
 
 // Variables of the process.
@@ -98,7 +99,8 @@ const (
 func (o outboxProgram) run(t *testing.T, life int, goOn func(n int, step string) bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = cleanEnv(outboxDB+"="+o.db, outboxAPI+"="+o.api, outboxReceiver+"="+o.receiver, outboxLife+"="+strconv.Itoa(life))
+	cmd.Env = cleanEnv(outboxDB+"="+o.db, outboxAPI+"="+o.api, outboxReceiver+"="+o.receiver,
+		outboxLife+"="+strconv.Itoa(life))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -143,11 +145,13 @@ func (o outboxProgram) committed(t *testing.T) []string {
 func runOutboxProgram() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	db, err := sql.Open("sqlite", "file:"+os.Getenv(outboxDB)+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite",
+		"file:"+os.Getenv(outboxDB)+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=busy_timeout(10000)")
 	if err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, outbox.SQLite.Schema()+"CREATE TABLE IF NOT EXISTS orders (job TEXT PRIMARY KEY)"); err != nil {
+	if _, err := db.ExecContext(ctx, outbox.SQLite.Schema()+
+		"CREATE TABLE IF NOT EXISTS orders (job TEXT PRIMARY KEY)"); err != nil {
 		return err
 	}
 	var s stepper
@@ -208,7 +212,8 @@ func (s *stepper) order(ctx context.Context, db *sql.DB, life string, n int) err
 			return err
 		}
 		s.step("written")
-		if err := outbox.SQLite.Add(ctx, tx, ringback.Job{ID: id, URL: os.Getenv(outboxReceiver), Timeout: time.Second, Body: n}); err != nil {
+		if err := outbox.SQLite.Add(ctx, tx,
+			ringback.Job{ID: id, URL: os.Getenv(outboxReceiver), Timeout: time.Second, Body: n}); err != nil {
 			return err
 		}
 		s.step("added")

@@ -47,7 +47,8 @@ func start(t testing.TB, store string, flags ...string) *process {
 // startProgram is start with another binary.
 func startProgram(t testing.TB, program, store string, flags ...string) *process {
 	t.Helper()
-	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"}, flags...)
+	args := append([]string{"serve", "--addr=127.0.0.1:0", "--store=" + store, "--allow-private", "--log=json"},
+		flags...)
 	return launchProgram(t, program, nil, args...)
 }
 

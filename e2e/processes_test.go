@@ -60,8 +60,8 @@ func startNth(t testing.TB, n int, store string, flags ...string) *process {
 	return startProgram(t, all[n], store, flags...)
 }
 
-// fleet starts several processes on one store, one after the other. The policy of the topic "shared" is put before: later
-// changes reach a process with its first claim.
+// fleet starts several processes on one store, one after the other. The policy of the topic "shared" is put before:
+// later changes reach a process with its first claim.
 func fleet(t testing.TB, n int, store string, topic obj) []*process {
 	t.Helper()
 	all := []*process{startNth(t, 0, store)}
@@ -326,8 +326,8 @@ func TestProcesses_HoldALanesConcurrencyLimit(t *testing.T) {
 	})
 }
 
-// Quick receivers have jobs claimed ahead by a process that has a lane alone. More processes serve the lanes than one of them
-// has workers for, so that they share and leave lanes all the time. One is killed and started again.
+// Quick receivers have jobs claimed ahead by a process that has a lane alone. More processes serve the lanes than one
+// of them has workers for, so that they share and leave lanes all the time. One is killed and started again.
 func TestProcesses_HoldTheLimitOfLanesTheyClaimAheadFrom(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		const (

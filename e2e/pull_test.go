@@ -51,7 +51,8 @@ func interrupted(t *testing.T, p *process, m moment, body obj) (answer leases) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	request := fmt.Sprintf("POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	request := fmt.Sprintf("POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 	if m == begun {
 		request = request[:len(request)-len(text)/2]
 	}
@@ -68,9 +69,10 @@ func interrupted(t *testing.T, p *process, m moment, body obj) (answer leases) {
 	return answer
 }
 
-// The process is killed while consumers lease, extend and settle, in each moment of each step. Each job is delivered once.
-// Redis keeps leases: a report that was not executed is executed when it is repeated, one that was is answered as the first
-// time, and an extension lasts. With SQLite they end with the process, and the jobs come back. Late reports change nothing.
+// The process is killed while consumers lease, extend and settle, in each moment of each step. Each job is delivered
+// once. Redis keeps leases: a report that was not executed is executed when it is repeated, one that was is answered as
+// the first time, and an extension lasts. With SQLite they end with the process, and the jobs come back. Late reports
+// change nothing.
 func TestPull_KilledInEachStep(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		const leased, kept = "8s", "10m"
@@ -123,7 +125,10 @@ func TestPull_KilledInEachStep(t *testing.T) {
 			for _, a := range found.Attempts {
 				attempts = append(attempts, cmp.Or(a.Verdict, a.Kind))
 			}
-			require.Contains(t, map[moment][][]string{begun: {whenBegun}, answered: {whenAnswered}, sent: {once, twice}}[m], attempts, id)
+			require.Contains(t, map[moment][][]string{
+				begun: {whenBegun}, answered: {whenAnswered},
+				sent: {once, twice},
+			}[m], attempts, id)
 		}
 		comesBack := twice
 		if lasts {
@@ -145,7 +150,8 @@ func TestPull_KilledInEachStep(t *testing.T) {
 			require.Equal(t, "ok", report(take(id, kept)), id)
 			requireAttempts(id, m, once, twice)
 		}
-		for n, m := range moments { // what they were leased for is over, as it is for those above, which were leased later
+		// what they were leased for is over, as it is for those above, which were leased later
+		for n, m := range moments {
 			id := lane("extend", n)
 			if m == begun || report(held[id]) != "ok" {
 				require.Equal(t, "ok", report(take(id, kept)), id)
@@ -155,9 +161,11 @@ func TestPull_KilledInEachStep(t *testing.T) {
 		for _, id := range []string{lane("lease", 1), lane("extend", 0)} {
 			lease := held[id]
 			late := call[leases](t, p, http.MethodPost, "/v1/leases", obj{
-				"done": []obj{{"lease": lease}}, "dead": []obj{{"lease": lease, "reason": "late"}}, "extend": []obj{{"lease": lease, "for": "1h"}},
+				"done": []obj{{"lease": lease}}, "dead": []obj{{"lease": lease, "reason": "late"}},
+				"extend": []obj{{"lease": lease, "for": "1h"}},
 			}, http.StatusOK)
-			require.Equal(t, []string{"lost", "lost", "lost"}, []string{late.Done[0].Result, late.Dead[0].Result, late.Extend[0].Result}, id)
+			require.Equal(t, []string{"lost", "lost", "lost"},
+				[]string{late.Done[0].Result, late.Dead[0].Result, late.Extend[0].Result}, id)
 			requireAttempts(id, sent, nil, nil)
 		}
 		sum := count(t, p)
@@ -169,17 +177,20 @@ func TestPull_ManyClientsWaitOnOneConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	p := start(t, server.URL())
-	call[obj](t, p, http.MethodPut, "/v1/topics/pulled", obj{"deliver": "pull", "lane_concurrency": 2000}, http.StatusOK)
+	call[obj](t, p, http.MethodPut, "/v1/topics/pulled",
+		obj{"deliver": "pull", "lane_concurrency": 2000}, http.StatusOK)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 })
 	clients := testlevel.Of(200, 1000)
-	require.Equal(t, "1334", metric(t, p, "ringback_max_waiting_requests"), "raise the hard limit of open files to 11,000 or more (ulimit -Hn)")
+	require.Equal(t, "1334", metric(t, p, "ringback_max_waiting_requests"),
+		"raise the hard limit of open files to 11,000 or more (ulimit -Hn)")
 	var waiting sync.WaitGroup
 	var leased, failed atomic.Int64
 	for range clients {
 		waiting.Go(func() {
-			status, answer, err := send(p.url, http.MethodPost, "/v1/topics/pulled/lease", obj{"wait": "60s", "lease": "60s"})
+			status, answer, err := send(p.url, http.MethodPost, "/v1/topics/pulled/lease",
+				obj{"wait": "60s", "lease": "60s"})
 			var got leases
 			if err != nil || status != http.StatusOK || json.Unmarshal(answer, &got) != nil || len(got.Items) != 1 {
 				failed.Add(1)

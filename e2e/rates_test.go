@@ -19,8 +19,8 @@ func unix(t testing.TB, text string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// Three processes on one store together start no more attempts in any window than the rates of a topic and a lane allow.
-// The starts are those of the history, by the machine's clock.
+// Three processes on one store together start no more attempts in any window than the rates of a topic and a lane
+// allow. The starts are those of the history, by the machine's clock.
 func TestRates_HoldOverThreeProcesses(t *testing.T) {
 	onRedis(t, func(t *testing.T, store string) {
 		const (

@@ -107,7 +107,8 @@ func (r *receiver) answer(decide func(req *http.Request, a *arrival, nth int) in
 			due: time.UnixMilli(due), body: string(body), began: began,
 		}
 		key := a.id
-		if strings.HasPrefix(key, "rb:") && !strings.HasPrefix(key, "rb:s:") { // a callback is found by its job and generation
+		// a callback is found by its job and generation
+		if strings.HasPrefix(key, "rb:") && !strings.HasPrefix(key, "rb:s:") {
 			key = key[:strings.LastIndex(key, ":")]
 		}
 		r.mu.Lock()

@@ -37,11 +37,13 @@ func requestsFor(t *testing.T, key sign.Secret) []signedRequest {
 	require.NoError(t, err)
 	signed := func(name, body string, at time.Time) signedRequest {
 		return signedRequest{name: name, body: body, headers: map[string]string{
-			"webhook-id": "job-1", "webhook-timestamp": fmt.Sprint(at.Unix()), "webhook-signature": signer.Sign("job-1", at, []byte(body)),
+			"webhook-id": "job-1", "webhook-timestamp": fmt.Sprint(at.Unix()),
+			"webhook-signature": signer.Sign("job-1", at, []byte(body)),
 		}}
 	}
 	now := time.Now()
-	changed, old, unsigned := signed("wrong signature", `{"n":1}`, now), signed("old", `{"n":1}`, now.Add(-time.Hour)), signed("unsigned", "", now)
+	changed, old, unsigned := signed("wrong signature", `{"n":1}`, now), signed("old", `{"n":1}`, now.Add(-time.Hour)),
+		signed("unsigned", "", now)
 	changed.body = `{"n":2}`
 	delete(unsigned.headers, "webhook-signature")
 	changed.refused, old.refused, unsigned.refused = true, true, true
@@ -132,7 +134,8 @@ func TestReceivers_ServersOfTheDocsTakeEveryBody(t *testing.T) {
 				return err == nil
 			}, "the example listens")
 			for _, r := range requestsFor(t, key) {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/hooks", strings.NewReader(r.body))
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/hooks",
+					strings.NewReader(r.body))
 				require.NoError(t, err)
 				for name, value := range r.headers {
 					req.Header.Set(name, value)

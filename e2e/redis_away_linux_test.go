@@ -22,7 +22,8 @@ func (p *process) cpu(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	require.NoError(t, err)
-	// The second field is the program's name in parentheses, which may hold spaces; utime and stime are the 14th and 15th.
+	// The second field is the program's name in parentheses, which may hold spaces; utime and stime are the 14th and
+	// 15th.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var sum int
 	for _, field := range fields[11:13] {
@@ -79,8 +80,8 @@ func TestRedis_OutageLeavesTheProcessIdle(t *testing.T) {
 // slowJobs is the number of attempts that end during the outage.
 const slowJobs = 200
 
-// keepBusy creates work of every kind: many topics, jobs that come due soon, a topic with one busy worker and many waiting
-// lanes, and attempts that end during the outage.
+// keepBusy creates work of every kind: many topics, jobs that come due soon, a topic with one busy worker and many
+// waiting lanes, and attempts that end during the outage.
 func keepBusy(t *testing.T, p *process, r *receiver, topics int) {
 	t.Helper()
 	jobs := make([]obj, 0, 10*topics)

@@ -45,7 +45,8 @@ func TestRedis_CutConnectionsLoseAndRepeatNothing(t *testing.T) {
 				sum := l.settles(t, p)
 				// Every call bears a token and is sent again under it, so that what was done is not done twice.
 				require.Empty(t, r.repeated(t, l.accepted))
-				t.Logf("%s; %d registrations refused, the longest wait for an answer %s; after the last fault it takes after %s and delivers after %s",
+				t.Logf("%s; %d registrations refused, the longest wait for an answer %s; after the last fault it "+
+					"takes after %s and delivers after %s",
 					sum, l.refused, l.longest, takes, delivers)
 			})
 		})

@@ -26,7 +26,8 @@ func TestRedis_OutageLongerThanLeasesRepeatsNothing(t *testing.T) {
 	for n := range jobs {
 		id := fmt.Sprintf("job-%d", n)
 		ids = append(ids, id)
-		register(t, second, obj{"id": id, "topic": "outage", "lane": id, "url": r.URL + "/gate", "timeout": timeout.String()})
+		register(t, second,
+			obj{"id": id, "topic": "outage", "lane": id, "url": r.URL + "/gate", "timeout": timeout.String()})
 	}
 	r.until(t, "all jobs are in flight", func() bool { return len(r.byID) == jobs })
 	server.Kill()

@@ -31,7 +31,10 @@ func durableRedis(t *testing.T) *redistest.Server {
 // busyJobs returns jobs of several lanes: most are due now, every fourth soon, every tenth fails first.
 func busyJobs(r *receiver) func(n int) obj {
 	return func(n int) obj {
-		j := obj{"topic": "busy", "lane": "lane-" + string(rune('a'+n%16)), "url": r.URL + "/ok", "ladder": []string{"100ms"}, "retries": 20}
+		j := obj{
+			"topic": "busy", "lane": "lane-" + string(rune('a'+n%16)), "url": r.URL + "/ok",
+			"ladder": []string{"100ms"}, "retries": 20,
+		}
 		if n%4 == 0 {
 			j["delay"] = "300ms"
 		}

@@ -36,7 +36,8 @@ func TestRedis_SilentConnectionsAreReplaced(t *testing.T) {
 		l.reaches(t, l.size()+100)
 		sum := l.settles(t, p)
 		require.Empty(t, r.repeated(t, l.accepted))
-		t.Logf("%s; takes again after %s, delivers after %s, a job due meanwhile came %s late; %d refused, the longest wait %s",
+		t.Logf("%s; takes again after %s, delivers after %s, a job due meanwhile came %s late; %d refused, the "+
+			"longest wait %s",
 			sum, takes, delivers, late.began.Sub(late.due), l.refused, l.longest)
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/internal/testlevel"
 )
 
-// A loss of power truncates Redis's append-only file in the middle of a script. After the restart Redis 7.0 may apply half
-// of the script: jobs may be in no queue, and counts may be wrong, until a repair.
+// A loss of power truncates Redis's append-only file in the middle of a script. After the restart Redis 7.0 may apply
+// half of the script: jobs may be in no queue, and counts may be wrong, until a repair.
 func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	t.Parallel()
 	const perLife = 200
@@ -60,6 +60,7 @@ func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	require.LessOrEqual(t, gone, crashes*2000/50, "no more are gone than were torn off")
 	_, metrics, err := send(p.url, http.MethodGet, "/metrics", nil)
 	require.NoError(t, err)
-	repairs := regexp.MustCompile(`(?m)^ringback_store_repairs_total.*[^ ]+ [1-9].*$`).FindAllString(string(metrics), -1)
+	repairs := regexp.MustCompile(`(?m)^ringback_store_repairs_total.*[^ ]+ [1-9].*$`).FindAllString(string(metrics),
+		-1)
 	t.Logf("%d accepted, %d of them torn off; %s; repaired: %q", accepted, gone, sum, repairs)
 }

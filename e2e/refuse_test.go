@@ -30,7 +30,10 @@ func TestStart_FailsWithOneLine(t *testing.T) {
 		env  []string
 		args []string
 	}{
-		{"a folder that does not exist", "no/such/folder", nil, []string{"--store=sqlite:" + t.TempDir() + "/no/such/folder/x.db"}},
+		{
+			"a folder that does not exist", "no/such/folder", nil,
+			[]string{"--store=sqlite:" + t.TempDir() + "/no/such/folder/x.db"},
+		},
 		{"a folder that is a file", "file", nil, []string{"--store=sqlite:" + file + "/x.db"}},
 		{"a file that is no database", "database", nil, []string{"--store=sqlite:" + file}},
 		{"a Redis that is not there", "redis", nil, []string{"--store=redis://127.0.0.1:1"}},
@@ -86,7 +89,11 @@ func TestStart_InvalidCommandLinesExitWithTwo(t *testing.T) {
 		{"a duration that is none", "--grace", nil, []string{"serve", "--grace=soon"}},
 		{"a size that is none", "--max-body", nil, []string{"serve", "--max-body=big"}},
 		{"a network that is none", "allow-targets", nil, []string{"serve", "--allow-targets=10.0.0.0/99"}},
-		{"a variable of another form", "$RINGBACK_ADDR: addr: ", []string{"RINGBACK_ADDR=tcp://10.0.0.9:80"}, []string{"serve"}},
+		{
+			"a variable of another form", "$RINGBACK_ADDR: addr: ",
+			[]string{"RINGBACK_ADDR=tcp://10.0.0.9:80"},
+			[]string{"serve"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { refuses(t, 2, test.line, test.env, test.args...) })

@@ -18,7 +18,8 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 		batch := func(name string) (ids []string) {
 			for i := range jobs {
 				job := obj{
-					"id": fmt.Sprintf("%s-%d", name, i), "lane": fmt.Sprintf("lane-%d", i%7), "url": r.URL + "/hold/20ms",
+					"id": fmt.Sprintf("%s-%d", name, i), "lane": fmt.Sprintf("lane-%d", i%7),
+					"url": r.URL + "/hold/20ms",
 				}
 				if i%2 == 0 {
 					job["delay"] = "50ms"
@@ -43,7 +44,8 @@ func TestRoles_WorkersDeliverJobsOfAnAPIProcess(t *testing.T) {
 		}
 
 		for _, w := range workers {
-			refused := call[obj](t, w, http.MethodPost, "/v1/jobs", obj{"url": r.URL + "/ok"}, http.StatusMisdirectedRequest)
+			refused := call[obj](t, w, http.MethodPost, "/v1/jobs", obj{"url": r.URL + "/ok"},
+				http.StatusMisdirectedRequest)
 			require.Contains(t, refused["detail"], "role api")
 			require.Equal(t, "alive", call[obj](t, w, http.MethodGet, "/healthz", nil, http.StatusOK)["status"])
 		}

@@ -253,7 +253,8 @@ func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	eventually(t, func() bool { return p.unready() != "" }, "it must be unready at once")
-	resp, err := client.Post(p.url+"/v1/jobs", "application/json", strings.NewReader(`{"id": "late", "url": "`+r.URL+`/ok"}`))
+	resp, err := client.Post(p.url+"/v1/jobs", "application/json",
+		strings.NewReader(`{"id": "late", "url": "`+r.URL+`/ok"}`))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusCreated, resp.StatusCode)

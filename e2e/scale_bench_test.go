@@ -31,8 +31,8 @@ var benchForms = []struct {
 }
 
 // BenchmarkProcesses measures the delivery of a backlog from the resume of its topic, with 1, 2 and 4 processes on one
-// store, and reports the ratio to one process. With slow receivers (50 ms) workers are the limit; with fast ones the CPU,
-// which the receiver and Redis share.
+// store, and reports the ratio to one process. With slow receivers (50 ms) workers are the limit; with fast ones the
+// CPU, which the receiver and Redis share.
 func BenchmarkProcesses(b *testing.B) {
 	for _, receiver := range []struct {
 		name  string
@@ -96,7 +96,8 @@ func (c *counter) rate(b *testing.B, processes []*process, topic string, jobs in
 			if i > 0 {
 				text.WriteByte(',')
 			}
-			fmt.Fprintf(&text, `{"topic":%q,"url":%q,"lane":"lane-%d","body":%s}`, topic, c.URL, (start+i)%100, benchBody)
+			fmt.Fprintf(&text, `{"topic":%q,"url":%q,"lane":"lane-%d","body":%s}`, topic, c.URL,
+				(start+i)%100, benchBody)
 		}
 		text.WriteString(`]}`)
 		status, answer, err := send(processes[0].url, http.MethodPost, "/v1/batch", text.String())

@@ -38,7 +38,8 @@ func TestSentinel_ReplacesThePrimaryTwiceUnderLoad(t *testing.T) {
 		require.True(t, near, "job %s came again, though it was answered long before any fault; "+
 			"the master was replaced %d times", one.id, s.Switches())
 	}
-	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the longest wait %s",
+	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the "+
+		"longest wait %s",
 		sum, len(l.accepted), covered(l.accepted), len(lost), len(again), l.refused, l.longest.Round(time.Millisecond))
 }
 

@@ -46,7 +46,8 @@ func TestIdle_TenThousandTopicsCostThreeConnections(t *testing.T) {
 	for _, result := range answer.Results {
 		require.Equal(t, http.StatusCreated, result.Status)
 	}
-	// Two wait for claimable queues, of jobs and of Ringback's own work, and one for the agenda. Between two waits none blocks.
+	// Two wait for claimable queues, of jobs and of Ringback's own work, and one for the agenda. Between two waits none
+	// blocks.
 	eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 },
 		"three blocking connections, whatever the number of topics")
 	// The first check of the store ends with this key.

@@ -34,8 +34,8 @@ func headersOf(a arrival) map[string]string {
 	return headers
 }
 
-// Independent libraries verify the requests of the binary, also during a rotation, and reject them when a byte, the time or
-// the secret differs.
+// Independent libraries verify the requests of the binary, also during a rotation, and reject them when a byte, the
+// time or the secret differs.
 func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
 		p, r := start(t, store), newReceiver(t)
@@ -70,7 +70,8 @@ func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 		for _, library := range libraries {
 			add := func(name, secret string, a arrival, want string, change func(*interopCase)) {
 				c := interopCase{
-					Name: name, Library: library, Secret: secret, Headers: headersOf(a), Body: []byte(a.body), Want: want,
+					Name: name, Library: library, Secret: secret, Headers: headersOf(a),
+					Body: []byte(a.body), Want: want,
 				}
 				if change != nil {
 					change(&c)
@@ -88,7 +89,8 @@ func TestSigning_LibrariesVerifyDeliveries(t *testing.T) {
 			add("a changed byte", old, first[0], "refused", func(c *interopCase) {
 				c.Body = []byte(strings.Replace(first[0].body, "4711", "4712", 1))
 			})
-			add("ten minutes later", old, first[0], "refused", func(c *interopCase) { c.Now = first[0].began.Unix() + 600 })
+			add("ten minutes later", old, first[0], "refused",
+				func(c *interopCase) { c.Now = first[0].began.Unix() + 600 })
 			add("the second attempt's time", old, first[0], "refused", func(c *interopCase) {
 				c.Headers["webhook-timestamp"] = first[1].header.Get("webhook-timestamp")
 			})
@@ -114,7 +116,8 @@ func TestSecrets_AreEncryptedAtRest(t *testing.T) {
 	own := addSecret(t, p, topic+"/lanes/seven", obj{}).Secret
 	verified := func(lane, secret string) {
 		t.Helper()
-		a := r.arrives(t, register(t, p, obj{"topic": "sealed", "lane": lane, "url": r.URL + "/ok", "body": obj{"n": 1}}).ID, 1)[0]
+		a := r.arrives(t, register(t, p, obj{"topic": "sealed", "lane": lane, "url": r.URL +
+			"/ok", "body": obj{"n": 1}}).ID, 1)[0]
 		want := hmacHeaders(secret, a.id, unix(t, a.header.Get("webhook-timestamp")), a.body)
 		require.Equal(t, want, headersOf(a))
 	}

@@ -41,7 +41,8 @@ func TestStores_OneThatIsDownLeavesTheOthersAlone(t *testing.T) {
 	register := func(namespace, id, delay string) {
 		t.Helper()
 		var answer obj
-		status := inNamespace(t, p, namespace, http.MethodPost, "/v1/jobs", obj{"id": id, "url": r.URL + "/ok", "delay": delay, "ladder": []string{"100ms"}}, &answer)
+		status := inNamespace(t, p, namespace, http.MethodPost, "/v1/jobs",
+			obj{"id": id, "url": r.URL + "/ok", "delay": delay, "ladder": []string{"100ms"}}, &answer)
 		require.Equal(t, http.StatusCreated, status, "%v", answer)
 		accepted[namespace]++
 	}
@@ -71,7 +72,8 @@ func TestStores_OneThatIsDownLeavesTheOthersAlone(t *testing.T) {
 			}
 		}
 		eventually(t, func() bool {
-			return inNamespace(t, p, "default", http.MethodGet, "/readyz", nil, &ready) == http.StatusOK && !ready.Stores[1].Ready
+			return inNamespace(t, p, "default", http.MethodGet, "/readyz", nil, &ready) == http.StatusOK &&
+				!ready.Stores[1].Ready
 		})
 		require.True(t, ready.Stores[0].Ready)
 		require.Contains(t, ready.Stores[1].Detail, detail)

@@ -14,8 +14,8 @@ import (
 // settling bounds the stop of a process.
 const settling = 250 * time.Millisecond
 
-// carried starts three processes, the first of which carries every shard, and a load of jobs that need a carrier: each is
-// due a little later, in a different lane.
+// carried starts three processes, the first of which carries every shard, and a load of jobs that need a carrier: each
+// is due a little later, in a different lane.
 func carried(t *testing.T, store string, g *gauge) ([]*process, *load) {
 	t.Helper()
 	options, err := redis.ParseURL(store)
@@ -47,8 +47,8 @@ func delayed(t *testing.T, p *process, g *gauge) *load {
 	}))
 }
 
-// carriesOn waits until other processes than the first deliver jobs that came due after a time, and returns how long that
-// took. Jobs due within settling of that time may have been carried before.
+// carriesOn waits until other processes than the first deliver jobs that came due after a time, and returns how long
+// that took. Jobs due within settling of that time may have been carried before.
 func (r *receiver) carriesOn(t *testing.T, after time.Time) time.Duration {
 	t.Helper()
 	var took time.Duration
@@ -88,7 +88,8 @@ func TestTakeover_AfterAKilledProcess(t *testing.T) {
 		l.settles(t, all[1])
 		again := g.repeated(t, l.accepted)
 		for _, a := range again {
-			require.Equal(t, agent(0), a.agent, "job %s came again, though it was not the dead process's: %+v, arrivals %+v", a.id,
+			require.Equal(t, agent(0), a.agent,
+				"job %s came again, though it was not the dead process's: %+v, arrivals %+v", a.id,
 				get(t, all[1], a.id).Attempts, g.of(a.id))
 			require.True(t, mayRepeat(a, []disturbance{death}), "job %s came again, though it was not in flight", a.id)
 		}
@@ -129,8 +130,8 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 		sum := count(t, all[0])
 		require.Equal(t, sum.Registered, sum.Delivered, sum.String())
 
-		// Between the last look at the clock and the first byte on the wire are a few instructions, and it may have been
-		// stopped right there. What only waited for its turn must not start any more.
+		// Between the last look at the clock and the first byte on the wire are a few instructions, and it may have
+		// been stopped right there. What only waited for its turn must not start any more.
 		late := make(map[string]bool)
 		for _, id := range l.accepted {
 			for _, a := range g.of(id) {
@@ -151,8 +152,8 @@ func TestTakeover_AfterASuspendedProcess(t *testing.T) {
 		}
 		require.Empty(t, g.repeated(t, second.accepted), "a job came again after the process went on")
 		t.Logf("carried on after %s; at most %s late; %d of %d jobs came again, %d of them late; stopped for %s",
-			took.Round(time.Millisecond), g.lateness(l.accepted).Round(time.Millisecond), len(again), len(l.accepted), len(late),
-			gone.Round(time.Millisecond))
+			took.Round(time.Millisecond), g.lateness(l.accepted).Round(time.Millisecond), len(again),
+			len(l.accepted), len(late), gone.Round(time.Millisecond))
 	})
 }
 

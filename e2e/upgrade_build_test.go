@@ -19,9 +19,9 @@ import (
 	"github.com/ringback/ringback/internal/testlevel"
 )
 
-// errNoHistory skips the upgrade tests, or fails them if CI=true. They need the program of the previous commit, or of the
-// commit in the variable UPGRADE_FROM (a tag or a hash), which must exist. In a shallow clone that is its only commit;
-// without a repository it is the program of these sources.
+// errNoHistory skips the upgrade tests, or fails them if CI=true. They need the program of the previous commit, or of
+// the commit in the variable UPGRADE_FROM (a tag or a hash), which must exist. In a shallow clone that is its only
+// commit; without a repository it is the program of these sources.
 var errNoHistory = errors.New("the previous commit cannot be read from the repository: install git")
 
 // previousAgent is the User-Agent of the previous commit's program.
@@ -67,8 +67,8 @@ var buildPrevious = sync.OnceValues(func() (program string, err error) {
 	return program, nil
 })
 
-// previousCommit returns the commit to compare with: the named one; else HEAD if the program's sources have changed since,
-// else HEAD's first parent. It returns nothing without a repository.
+// previousCommit returns the commit to compare with: the named one; else HEAD if the program's sources have changed
+// since, else HEAD's first parent. It returns nothing without a repository.
 func previousCommit(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		commit, err := git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", named+"^{commit}")
@@ -83,7 +83,8 @@ func previousCommit(ctx context.Context, named string) (string, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return "", fmt.Errorf("%w: %w", errNoHistory, err)
 	}
-	changed, err := git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)*_test.go", ":(exclude)*.md")
+	changed, err := git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ".",
+		":(exclude)*_test.go", ":(exclude)*.md")
 	if err != nil {
 		return "", err
 	}
@@ -114,8 +115,8 @@ func TestUpgrade_FailsWithoutTheNamedCommit(t *testing.T) {
 	}
 }
 
-// git runs git in the repository of the sources without writing to it, whatever repository the environment names (as in a
-// hook) and whatever user owns the files.
+// git runs git in the repository of the sources without writing to it, whatever repository the environment names (as in
+// a hook) and whatever user owns the files.
 func git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", "..", "-c", "safe.directory=*"}, args...)...)
 	for _, pair := range os.Environ() {

@@ -111,15 +111,19 @@ func changesHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	type page struct{ Items []view }
 	path := "/v1/jobs?state=delivered&topic=" + topic
 	require.Len(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK).Items, 3)
-	require.Equal(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK), call[page](t, by, http.MethodGet, path, nil, http.StatusOK))
+	require.Equal(t, call[page](t, at, http.MethodGet, path, nil, http.StatusOK),
+		call[page](t, by, http.MethodGet, path, nil, http.StatusOK))
 }
 
 // repeatsHold repeats registrations at another process.
 func repeatsHold(t *testing.T, r *receiver, at, by *process, topic string) {
 	t.Helper()
 	request := obj{
-		"id": topic + "-again", "topic": topic + "-again", "lane": "a", "url": r.URL + "/ok?a=1", "method": "PUT", "body": obj{"n": 1},
-		"headers": obj{"X-A": []string{"1", "2"}, "Authorization": "Bearer s3cret"}, "labels": obj{"a": "1"}, "delay": "1h", "expires_in": "2h",
+		"id": topic + "-again", "topic": topic + "-again", "lane": "a", "url": r.URL + "/ok?a=1",
+		"method": "PUT", "body": obj{"n": 1}, "headers": obj{
+			"X-A":           []string{"1", "2"},
+			"Authorization": "Bearer s3cret",
+		}, "labels": obj{"a": "1"}, "delay": "1h", "expires_in": "2h",
 		"ladder": []string{"1s", "2s"}, "retries": 5, "timeout": "3s",
 		"on_dead": obj{"url": r.URL + "/callback", "headers": obj{"X-Api-Key": "s3cret"}, "include": []string{"body"}},
 	}
@@ -210,7 +214,10 @@ func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 	versions(t, func(t *testing.T, from, to string) {
 		store, r := newSQLite(t), newReceiver(t)
 		a := startProgram(t, from, store)
-		policy := obj{"url": r.URL + "/ok", "headers": obj{"X-Policy": "kept"}, "ladder": []string{"10ms"}, "retries": 0}
+		policy := obj{
+			"url": r.URL + "/ok", "headers": obj{"X-Policy": "kept"},
+			"ladder": []string{"10ms"}, "retries": 0,
+		}
 		call[obj](t, a, http.MethodPut, "/v1/topics/kept", policy, http.StatusOK)
 		var waiting []view
 		for range 20 {
@@ -260,8 +267,8 @@ func TestUpgrade_OpensTheOtherVersionsDatabase(t *testing.T) {
 	})
 }
 
-// reopened starts a version on a database of another version. It returns nil if the newer version has changed the schema:
-// then the older one must refuse it with a one-line error.
+// reopened starts a version on a database of another version. It returns nil if the newer version has changed the
+// schema: then the older one must refuse it with a one-line error.
 func reopened(t *testing.T, program, store string) *process {
 	t.Helper()
 	if program == binary {
@@ -283,7 +290,8 @@ func reopened(t *testing.T, program, store string) *process {
 	return nil
 }
 
-// schema is the version of a database's schema, four bytes at offset 60 of its file (https://sqlite.org/fileformat2.html).
+// schema is the version of a database's schema, four bytes at offset 60 of its file
+// (https://sqlite.org/fileformat2.html).
 func schema(t *testing.T, store string) uint32 {
 	t.Helper()
 	file, err := os.Open(strings.TrimPrefix(store, "sqlite:"))

@@ -51,7 +51,8 @@ func TestUploads_AtOnceFitAPod(t *testing.T) {
 		}
 	}
 	require.Positive(t, statuses[http.StatusOK])
-	require.Equal(t, clients, statuses[http.StatusOK]+statuses[http.StatusServiceUnavailable], "every client gets an answer: %v", statuses)
+	require.Equal(t, clients, statuses[http.StatusOK]+statuses[http.StatusServiceUnavailable],
+		"every client gets an answer: %v", statuses)
 	require.Less(t, peakMemory(t, p), int64(384<<20))
 	call[obj](t, p, http.MethodPost, "/v1/batch", obj{"jobs": []obj{}}, http.StatusOK)
 }

@@ -30,8 +30,8 @@ func work(t *testing.T, p *process, path string, order obj) bulkWork {
 	return w
 }
 
-// Bulk work goes on after each kill, whatever step it interrupts, and revives each job once. A job is sent once for each
-// attempt, and an attempt that a kill has interrupted is repeated.
+// Bulk work goes on after each kill, whatever step it interrupts, and revives each job once. A job is sent once for
+// each attempt, and an attempt that a kill has interrupted is repeated.
 func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 	jobs, kills := testlevel.Of(1000, 5000), testlevel.Of(4, 10)
 	test := func(t *testing.T, store string) {
@@ -44,7 +44,10 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 		for from := 0; from < jobs; from += 1000 {
 			batch := make([]obj, 1000)
 			for i := range batch {
-				batch[i] = obj{"id": fmt.Sprint("job-", from+i), "topic": "work", "lane": fmt.Sprint("lane-", i%25), "url": r.URL + "/fail/1"}
+				batch[i] = obj{
+					"id": fmt.Sprint("job-", from+i), "topic": "work", "lane": fmt.Sprint("lane-", i%25),
+					"url": r.URL + "/fail/1",
+				}
 			}
 			call[any](t, p, http.MethodPost, "/v1/batch", obj{"jobs": batch}, http.StatusOK)
 		}
@@ -53,7 +56,8 @@ func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
 			eventually(t, func() bool { return done(count(t, p)) }, what)
 		}
 		dead := 0
-		reaches("all have ended", func(c counts) bool { // delivered, if a slow machine took longer than the timeout for the 500
+		// delivered, if a slow machine took longer than the timeout for the 500
+		reaches("all have ended", func(c counts) bool {
 			dead = int(c.Dead)
 			return c.Dead+c.Delivered == int64(jobs)
 		})

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// FieldError is one invalid field of a request: the field as a JSON pointer ("/url", "/ladder/2") and the violated rule.
+// FieldError is one invalid field of a request: the field as a JSON pointer ("/url", "/ladder/2") and the violated
+// rule.
 type FieldError struct {
 	Field  string
 	Detail string
@@ -45,7 +46,8 @@ type TakenError struct {
 
 func (e *TakenError) Error() string {
 	if e.Cancelled {
-		return "the job " + e.ID + " was cancelled: POST /v1/jobs/" + e.ID + "/revive to send it after all, or choose another id"
+		return "the job " + e.ID + " was cancelled: POST /v1/jobs/" + e.ID +
+			"/revive to send it after all, or choose another id"
 	}
 	return "the id " + e.ID + " belongs to a different request: a repeated request must be identical in every field"
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// reservedHeaders are set by Ringback or the connection. Names are as foldName returns them. Proxy is not a header, but CGI
-// turns it into the variable HTTP_PROXY.
+// reservedHeaders are set by Ringback or the connection. Names are as foldName returns them. Proxy is not a header, but
+// CGI turns it into the variable HTTP_PROXY.
 var reservedHeaders = map[string]bool{
 	"connection": true, "keep-alive": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
 	"host": true, "content-length": true, "expect": true, "proxy": true,
@@ -35,8 +35,8 @@ func ReservedHeader(name string) bool {
 // SameHeader reports whether two names are equal, compared as ReservedHeader does.
 func SameHeader(a, b string) bool { return len(a) == len(b) && foldName(a) == foldName(b) }
 
-// foldName returns a header name in lower case with a hyphen for every character that is not a letter or digit, since CGI
-// programs cannot distinguish such names.
+// foldName returns a header name in lower case with a hyphen for every character that is not a letter or digit, since
+// CGI programs cannot distinguish such names.
 func foldName(name string) string {
 	for i := range len(name) {
 		if c := name[i]; 'a' <= c && c <= 'z' || isDigit(c) || c == '-' {
@@ -56,8 +56,8 @@ func foldName(name string) string {
 	return name
 }
 
-// checkHeaders validates headers with names in any case. at is the JSON pointer of the object. Sealed values are allowed in
-// settings only.
+// checkHeaders validates headers with names in any case. at is the JSON pointer of the object. Sealed values are
+// allowed in settings only.
 func checkHeaders(at string, header map[string][]string, settings bool) []FieldError {
 	bytes, lines := sizeOf(header)
 	if lines > MaxHeaderLines {
@@ -73,7 +73,8 @@ func checkHeaders(at string, header map[string][]string, settings bool) []FieldE
 		key := textproto.CanonicalMIMEHeaderKey(name)
 		if other, twice := spelling[key]; twice {
 			errs = append(errs, FieldError{
-				JSONPointer(at, max(name, other)), "is the same header as " + min(name, other) + ": use one list of values",
+				JSONPointer(at, max(name, other)),
+				"is the same header as " + min(name, other) + ": use one list of values",
 			})
 		}
 		spelling[key] = name

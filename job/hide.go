@@ -13,8 +13,8 @@ import (
 // Redacted replaces what a client may not see.
 const Redacted = "[redacted]"
 
-// HideReceiver replaces the attempt's URL and whatever tells its host: the error, which may name the host or an address, and
-// those parts of the answer that do. wholeAnswer replaces all of the answer.
+// HideReceiver replaces the attempt's URL and whatever tells its host: the error, which may name the host or an
+// address, and those parts of the answer that do. wholeAnswer replaces all of the answer.
 func (a *Attempt) HideReceiver(wholeAnswer bool) {
 	var names []string
 	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
@@ -45,8 +45,8 @@ func (a *Attempt) HideReceiver(wholeAnswer bool) {
 	}
 }
 
-// LaneWithoutHost returns the job's lane, or Redacted if it may be the host and port of its topic's URL: a job without a URL and
-// a lane of its own gets that lane.
+// LaneWithoutHost returns the job's lane, or Redacted if it may be the host and port of its topic's URL: a job without
+// a URL and a lane of its own gets that lane.
 func (s *Spec) LaneWithoutHost() string {
 	_, port, err := net.SplitHostPort(s.Lane)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// entry is the stored form of an attempt or an event. Names are short, and zero values are left out, because each job has
-// some.
+// entry is the stored form of an attempt or an event. Names are short, and zero values are left out, because each job
+// has some.
 type entry struct {
 	N    *int   `json:"n,omitempty"` // nil: an event
 	Kind string `json:"k,omitempty"` // empty: KindAttempt
@@ -39,8 +39,8 @@ type entry struct {
 	Actor  string   `json:"a,omitempty"`
 }
 
-// AddEntry decodes the stored form of an attempt or an event, which is newer than those before, and appends it to the job's
-// History or Events, of which it removes an entry that is beyond its bound.
+// AddEntry decodes the stored form of an attempt or an event, which is newer than those before, and appends it to the
+// job's History or Events, of which it removes an entry that is beyond its bound.
 func (j *Job) AddEntry(text []byte) error {
 	var e entry
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -55,10 +55,11 @@ func (j *Job) AddEntry(text []byte) error {
 		Duration: time.Duration(e.Duration) * policy.DurationUnit,
 		Phases: policy.Phases{
 			DNS: time.Duration(e.DNS) * policy.DurationUnit, Connect: time.Duration(e.Connect) * policy.DurationUnit,
-			TLS: time.Duration(e.TLS) * policy.DurationUnit, FirstByte: time.Duration(e.FirstByte) * policy.DurationUnit,
+			TLS:       time.Duration(e.TLS) * policy.DurationUnit,
+			FirstByte: time.Duration(e.FirstByte) * policy.DurationUnit,
 		},
-		URL: e.URL, RemoteAddr: e.RemoteAddr, Process: e.Process, Status: e.Status, Verdict: e.Verdict, Reason: e.Reason,
-		Error: e.Error, ErrorClass: e.ErrorClass, Header: e.Header, Body: e.Body,
+		URL: e.URL, RemoteAddr: e.RemoteAddr, Process: e.Process, Status: e.Status,
+		Verdict: e.Verdict, Reason: e.Reason, Error: e.Error, ErrorClass: e.ErrorClass, Header: e.Header, Body: e.Body,
 	})
 	return nil
 }

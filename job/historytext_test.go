@@ -14,11 +14,14 @@ import (
 
 func sample() Attempt {
 	return Attempt{
-		N: 3, Kind: KindAttempt, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), Duration: 3 * time.Millisecond,
-		Phases: policy.Phases{FirstByte: 2900 * time.Microsecond}, RemoteAddr: "192.0.2.7:443", Process: "web-1/7K2QJ7HNTA",
-		Status: 200, Verdict: "delivered",
-		Header: map[string][]string{"Date": {"Fri, 02 Jan 2026 03:04:05 GMT"}, "Content-Type": {"text/plain"}, "Content-Length": {"2"}},
-		Body:   []byte("ok"),
+		N: 3, Kind: KindAttempt, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
+		Duration: 3 * time.Millisecond, Phases: policy.Phases{FirstByte: 2900 * time.Microsecond},
+		RemoteAddr: "192.0.2.7:443", Process: "web-1/7K2QJ7HNTA", Status: 200, Verdict: "delivered",
+		Header: map[string][]string{
+			"Date": {"Fri, 02 Jan 2026 03:04:05 GMT"}, "Content-Type": {"text/plain"},
+			"Content-Length": {"2"},
+		},
+		Body: []byte("ok"),
 	}
 }
 
@@ -26,10 +29,11 @@ func sample() Attempt {
 func entryOf(a Attempt) entry {
 	units := func(d time.Duration) int64 { return int64(max(0, d) / policy.DurationUnit) }
 	e := entry{
-		N: &a.N, Kind: string(a.Kind), At: a.StartedAt.UnixMilli(), Duration: units(a.Duration), DNS: units(a.Phases.DNS),
+		N: &a.N, Kind: string(a.Kind), At: a.StartedAt.UnixMilli(), Duration: units(a.Duration),
+		DNS:     units(a.Phases.DNS),
 		Connect: units(a.Phases.Connect), TLS: units(a.Phases.TLS), FirstByte: units(a.Phases.FirstByte), URL: a.URL,
-		RemoteAddr: a.RemoteAddr, Process: a.Process, Status: a.Status, Verdict: a.Verdict, Reason: a.Reason, Error: a.Error,
-		ErrorClass: a.ErrorClass, Header: a.Header, Body: a.Body,
+		RemoteAddr: a.RemoteAddr, Process: a.Process, Status: a.Status, Verdict: a.Verdict,
+		Reason: a.Reason, Error: a.Error, ErrorClass: a.ErrorClass, Header: a.Header, Body: a.Body,
 	}
 	if a.Kind == KindAttempt {
 		e.Kind = ""
@@ -39,11 +43,15 @@ func entryOf(a Attempt) entry {
 
 func TestAttemptJSON_EqualsThatOfEncodingJSON(t *testing.T) {
 	full := sample()
-	full.Phases = policy.Phases{DNS: 100 * time.Microsecond, Connect: time.Millisecond, TLS: time.Second, FirstByte: time.Hour}
+	full.Phases = policy.Phases{
+		DNS: 100 * time.Microsecond, Connect: time.Millisecond,
+		TLS: time.Second, FirstByte: time.Hour,
+	}
 	full.URL, full.Kind = "https://a.example/?q=<b>&c=\"", KindReleased
 	full.Reason, full.Error, full.ErrorClass = policy.ReasonExhausted, `said "no" <b>\ ü`, policy.ClassReset
 	full.Header["Empty"], full.Header["None"], full.Header["X-Two\n"] = []string{}, nil, []string{"a", "\x00\xff\u2028"}
-	for _, a := range []Attempt{{Kind: KindAttempt}, sample(), full, {Kind: "lost", StartedAt: time.UnixMilli(1).In(time.FixedZone("", 3600))}} {
+	for _, a := range []Attempt{{Kind: KindAttempt}, sample(), full, {Kind: "lost", StartedAt: time.UnixMilli(1).
+		In(time.FixedZone("", 3600))}} {
 		want, err := json.Marshal(entryOf(a))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(a.JSON()))
@@ -54,13 +62,22 @@ func TestAttemptJSON_EqualsThatOfEncodingJSON(t *testing.T) {
 func TestAttemptJSON_IsShort(t *testing.T) {
 	a := sample()
 	//nolint:testifylint // the bytes are counted
-	require.Equal(t, []byte(`{"n":3,"ms":1767323045678,"d":30,"pf":29,"ra":"192.0.2.7:443","pr":"web-1/7K2QJ7HNTA","s":200,"v":"delivered",`+
-		`"h":{"Content-Length":["2"],"Content-Type":["text/plain"],"Date":["Fri, 02 Jan 2026 03:04:05 GMT"]},"b":"b2s="}`), a.JSON())
+	require.Equal(t, []byte(`{"n":3,"ms":1767323045678,"d":30,"pf":29,"ra":"192.0.2.7:443","pr":"web-1/7K2QJ7HNTA",`+
+		`"s":200,"v":"delivered",`+
+		`"h":{"Content-Length":["2"],"Content-Type":["text/plain"],"Date":["Fri, 02 Jan 2026 03:04:05 `+
+		`GMT"]},"b":"b2s="}`), a.JSON())
 }
 
 func TestAddEntry_ReadsWhatJSONHasWritten(t *testing.T) {
-	attempts := []Attempt{sample(), {N: 4, Kind: KindLost, StartedAt: time.UnixMilli(7).UTC(), Process: "7K2QJ7HNTA"}, {Kind: KindReleased, StartedAt: time.UnixMilli(7).UTC()}}
-	attempts[0].Phases = policy.Phases{DNS: 100 * time.Microsecond, Connect: time.Millisecond, TLS: time.Second, FirstByte: time.Hour}
+	attempts := []Attempt{
+		sample(),
+		{N: 4, Kind: KindLost, StartedAt: time.UnixMilli(7).UTC(), Process: "7K2QJ7HNTA"},
+		{Kind: KindReleased, StartedAt: time.UnixMilli(7).UTC()},
+	}
+	attempts[0].Phases = policy.Phases{
+		DNS: 100 * time.Microsecond, Connect: time.Millisecond,
+		TLS: time.Second, FirstByte: time.Hour,
+	}
 	attempts[0].URL = "https://a.example/"
 	events := []Event{
 		{At: time.UnixMilli(5).UTC(), Kind: EventEdited, Fields: []string{"url", "x\"<"}, Actor: `jan "ops"` + "\n"},
@@ -108,8 +125,9 @@ func FuzzAttemptJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n int, took int64, status int, verdict, fault, name, value string, body []byte) {
 		a := Attempt{
 			N: n, Kind: KindLost, StartedAt: time.UnixMilli(rand.Int64N(1 << 42)).UTC(), Duration: time.Duration(took),
-			Phases: policy.Phases{DNS: time.Duration(took / 2), FirstByte: time.Duration(took)}, URL: value, RemoteAddr: name, Process: fault,
-			Status: status, Verdict: verdict, Error: fault, Header: map[string][]string{name: {value, fault}, value: {name}}, Body: body,
+			Phases: policy.Phases{DNS: time.Duration(took / 2), FirstByte: time.Duration(took)}, URL: value,
+			RemoteAddr: name, Process: fault, Status: status, Verdict: verdict, Error: fault,
+			Header: map[string][]string{name: {value, fault}, value: {name}}, Body: body,
 		}
 		want, err := json.Marshal(entryOf(a))
 		require.NoError(t, err)
@@ -121,7 +139,10 @@ func FuzzAttemptJSON(f *testing.F) {
 func FuzzEventJSON(f *testing.F) {
 	f.Add("edited", "url", `","n":1`)
 	f.Fuzz(func(t *testing.T, kind, field, actor string) {
-		e := Event{At: time.UnixMilli(7).UTC(), Kind: EventKind(strings.ToValidUTF8(kind, "")), Fields: []string{strings.ToValidUTF8(field, "")}, Actor: strings.ToValidUTF8(actor, "")}
+		e := Event{
+			At: time.UnixMilli(7).UTC(), Kind: EventKind(strings.ToValidUTF8(kind, "")),
+			Fields: []string{strings.ToValidUTF8(field, "")}, Actor: strings.ToValidUTF8(actor, ""),
+		}
 		require.True(t, strings.HasPrefix(string(e.JSON()), `{"k":"`))
 		require.NotContains(t, string(e.JSON()), "\n")
 		var j Job

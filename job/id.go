@@ -35,8 +35,8 @@ func NewID(now time.Time, shard int) string {
 	return idEncoding.EncodeToString(raw[:])
 }
 
-// ShardOf returns the shard in an id of the form of NewID. Clients may choose ids of that form, so it is only the shard to
-// try first.
+// ShardOf returns the shard in an id of the form of NewID. Clients may choose ids of that form, so it is only the shard
+// to try first.
 func ShardOf(id string) (shard int, ok bool) {
 	if len(id) != idLength {
 		return 0, false
@@ -48,10 +48,11 @@ func ShardOf(id string) (shard int, ok bool) {
 	return int(raw[12]), true
 }
 
-// CallbackID returns the id of a job's callback, one per generation, so that it is sent once. It includes CreatedAt, since
-// a client may reuse an id after its id window.
+// CallbackID returns the id of a job's callback, one per generation, so that it is sent once. It includes CreatedAt,
+// since a client may reuse an id after its id window.
 func CallbackID(j Job) string {
-	return reservedIDPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(), 36)
+	return reservedIDPrefix + j.ID + ":" + strconv.Itoa(j.Generation) + ":" + strconv.FormatInt(j.CreatedAt.UnixMilli(),
+		36)
 }
 
 // The prefixes of the ids of internal jobs, and of the jobs of ticks.
@@ -61,10 +62,11 @@ const (
 	tickIDPrefix     = reservedIDPrefix + "s:"
 )
 
-// IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own. Such ids end with a generated
-// one; those of callbacks, which may have the same prefix, with a time.
+// IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own. Such ids end with a
+// generated one; those of callbacks, which may have the same prefix, with a time.
 func IsInternalID(id string) bool {
-	return (strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)) && len(id)-strings.LastIndexByte(id, ':')-1 == idLength
+	return (strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)) &&
+		len(id)-strings.LastIndexByte(id, ':')-1 == idLength
 }
 
 // TickID returns the id of the job of a schedule's tick, so that a tick has one job.

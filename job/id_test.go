@@ -27,7 +27,8 @@ func TestNewID_SortsByTime(t *testing.T) {
 	var ids []string
 	for _, at := range []time.Time{
 		time.UnixMilli(0), time.UnixMilli(1), time.UnixMilli(255), time.UnixMilli(256),
-		time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 12, 0, 0, 1e6, time.UTC), time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 12, 0, 0, 1e6, time.UTC),
+		time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
 	} {
 		ids = append(ids, job.NewID(at, 255))
 	}
@@ -52,7 +53,8 @@ func TestNewID_PanicsForAShardOutOfRange(t *testing.T) {
 
 func TestShardOf_RejectsOtherForms(t *testing.T) {
 	made := job.NewID(time.Now(), 7)
-	for _, id := range []string{"", "order-4711", made[:20], made + "0", "z" + made[1:], "V" + made[1:], made[:20] + "-", "rb:" + made[3:]} {
+	for _, id := range []string{"", "order-4711", made[:20], made + "0", "z" + made[1:], "V" + made[1:], made[:20] +
+		"-", "rb:" + made[3:]} {
 		_, ok := job.ShardOf(id)
 		require.False(t, ok, "%q", id)
 	}

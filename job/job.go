@@ -12,28 +12,28 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// DefaultNamespace is the namespace of every job. DefaultTopic and DefaultLane are those of a job without one (the default
-// lane of a job with a URL is the URL's host:port).
+// DefaultNamespace is the namespace of every job. DefaultTopic and DefaultLane are those of a job without one (the
+// default lane of a job with a URL is the URL's host:port).
 const (
 	DefaultNamespace = "default"
 	DefaultTopic     = "default"
 	DefaultLane      = "default"
 )
 
-// MainStore is the name of the store that a process always has. Tokens and namespaces are stored on it, and so is the content
-// of namespaces that name no other.
+// MainStore is the name of the store that a process always has. Tokens and namespaces are stored on it, and so is the
+// content of namespaces that name no other.
 const MainStore = "main"
 
-// CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work, ScheduleTopic that of the jobs that make
-// the ticks of schedules. All are reserved.
+// CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work, ScheduleTopic that of the jobs
+// that make the ticks of schedules. All are reserved.
 const (
 	CallbackTopic = "_callbacks"
 	WorkTopic     = "_work"
 	ScheduleTopic = "_schedules"
 )
 
-// IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are: clients
-// cannot register jobs in it, but can set its policy.
+// IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are:
+// clients cannot register jobs in it, but can set its policy.
 func IsReserved(topic string) bool { return strings.HasPrefix(topic, "_") }
 
 // KindRegistered is the kind of jobs that clients registered, in filters. Their Spec.Kind is empty.
@@ -107,7 +107,8 @@ type Progress struct {
 	Generation int `json:"generation,omitzero"`
 	// Attempts counts all ended attempts, including lost but not released ones.
 	Attempts int `json:"attempts,omitzero"`
-	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in a row.
+	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in
+	// a row.
 	FailedAttempts int `json:"failed_attempts,omitzero"`
 	// ConsecutiveLost counts the attempts lost in a row.
 	ConsecutiveLost int `json:"consecutive_lost,omitzero"`
@@ -121,9 +122,9 @@ type Progress struct {
 type Job struct {
 	Spec
 	Progress
-	// History is the newest attempts, at most MaxAttempts that count (AttemptKind.Counts) and MaxAttempts releases, oldest
-	// first. Events is the newest MaxEvents changes by clients, oldest first, without the registration; see Created.
-	// Only calls that document it fill them.
+	// History is the newest attempts, at most MaxAttempts that count (AttemptKind.Counts) and MaxAttempts releases,
+	// oldest first. Events is the newest MaxEvents changes by clients, oldest first, without the registration; see
+	// Created. Only calls that document it fill them.
 	History []Attempt
 	Events  []Event
 	// CallbackID is the id of the callback at this job's end; empty: none. Package dispatcher sets it, not the engines.
@@ -140,8 +141,8 @@ type Durability struct {
 	Synced bool
 }
 
-// Bounds of a job's history. Attempts that count, releases and events have separate bounds, so that none of them displaces
-// another's entries.
+// Bounds of a job's history. Attempts that count, releases and events have separate bounds, so that none of them
+// displaces another's entries.
 const (
 	MaxAttempts = 20
 	MaxEvents   = 20
@@ -162,7 +163,8 @@ func (k AttemptKind) Counts() bool { return k == KindAttempt || k == KindLost }
 
 // Attempt is one attempt of a job. JSON returns its stored form.
 type Attempt struct {
-	// N is the attempt's number over all generations, from 1. A released attempt has the number of the next one that counts.
+	// N is the attempt's number over all generations, from 1. A released attempt has the number of the next one that
+	// counts.
 	N         int
 	Kind      AttemptKind
 	StartedAt time.Time // in whole milliseconds
@@ -173,8 +175,8 @@ type Attempt struct {
 	URL string
 	// RemoteAddr is the address and port that were dialled: the receiver's, or the forward proxy's. Empty: none was.
 	RemoteAddr string
-	// Process is the name of the process that made the attempt (pool.Pool.Process). Of a lost attempt it is the lease owner
-	// that the name ends with. Empty: unknown.
+	// Process is the name of the process that made the attempt (pool.Pool.Process). Of a lost attempt it is the lease
+	// owner that the name ends with. Empty: unknown.
 	Process    string
 	Status     int
 	Verdict    string        // policy.Kind.String(); Cancelled if the job was cancelled while the attempt failed

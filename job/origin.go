@@ -7,8 +7,8 @@ import (
 )
 
 // ChangesOrigin reports whether target has another origin (scheme, host and port) than the stored URL, also if none is
-// stored. Secrets stored for one origin are never sent to another. It returns false if target is empty or invalid, which
-// validation rejects.
+// stored. Secrets stored for one origin are never sent to another. It returns false if target is empty or invalid,
+// which validation rejects.
 func ChangesOrigin(stored, target string) bool {
 	if target == "" || target == stored {
 		return false

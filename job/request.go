@@ -35,8 +35,8 @@ type Request struct {
 type Credentials struct {
 	// Signer signs the attempt; nil: not signed.
 	Signer Signer
-	// Certificate is the TLS client certificate; nil: none. Attempts with different pointers share no connection, so equal
-	// certificates should be the same pointer.
+	// Certificate is the TLS client certificate; nil: none. Attempts with different pointers share no connection, so
+	// equal certificates should be the same pointer.
 	Certificate *tls.Certificate
 }
 

@@ -56,7 +56,8 @@ func (r *Request) HeaderAt(now time.Time) (map[string][]string, error) {
 	return h, nil
 }
 
-// Stamp sets the fields with the time of sending, whose value it puts in at, and the signature of that time and the body.
+// Stamp sets the fields with the time of sending, whose value it puts in at, and the signature of that time and the
+// body.
 func (r *Request) Stamp(h map[string][]string, at []string, now time.Time) {
 	at[0] = strconv.FormatInt(now.Unix(), 10)
 	h["Webhook-Timestamp"] = at

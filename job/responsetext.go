@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ResponseText returns the receiver's body as text, without a last character that the size limit cut; false: there is none,
-// or it is not text.
+// ResponseText returns the receiver's body as text, without a last character that the size limit cut; false: there is
+// none, or it is not text.
 func (a *Attempt) ResponseText() (string, bool) {
 	body := a.Body
 	if len(body) >= MaxAttemptBody {

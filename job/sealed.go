@@ -24,7 +24,8 @@ func ParseHeaderSecret(text string) HeaderSecret {
 	return HeaderSecret{Origin: all[0], Values: all[1:]}
 }
 
-// sealedMark is the first byte of the stored value of a secret header. Clients cannot send it: it is a control character.
+// sealedMark is the first byte of the stored value of a secret header. Clients cannot send it: it is a control
+// character.
 const sealedMark = "\x00"
 
 // SealedValues returns the values that are stored for a secret header, given its sealed text.
@@ -38,9 +39,11 @@ func Sealed(values []string) (sealed string, ok bool) {
 	return strings.CutPrefix(values[0], sealedMark)
 }
 
-// OpenOthers returns headers with those opened that are sealed and are no credentials (SecretHeader), which only attempts open. err is
-// that of one that could not be opened, and so is as it was.
-func OpenOthers(header map[string][]string, open func(name, sealed string) (HeaderSecret, error)) (_ map[string][]string, err error) {
+// OpenOthers returns headers with those opened that are sealed and are no credentials (SecretHeader), which only
+// attempts open. err is that of one that could not be opened, and so is as it was.
+func OpenOthers(
+	header map[string][]string, open func(name, sealed string) (HeaderSecret, error),
+) (_ map[string][]string, err error) {
 	var opened map[string][]string
 	for name, values := range header {
 		sealed, ok := Sealed(values)

@@ -26,8 +26,8 @@ var contentTypes = map[BodyKind]string{
 // ContentType returns the default content type of a body. Stored jobs rely on it: it never changes.
 func (k BodyKind) ContentType() string { return contentTypes[k] }
 
-// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of exports and
-// of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
+// Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of
+// exports and of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
 type Spec struct {
 	ID    string `json:"id,omitzero"`
 	Queue        // topic and lane never change after registration
@@ -42,13 +42,13 @@ type Spec struct {
 
 	policy.Terms
 
-	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a callback
-	// is about; of a callback about a backlog, the topic's name.
+	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a
+	// callback is about; of a callback about a backlog, the topic's name.
 	Kind   string `json:"kind,omitzero"`
 	Origin string `json:"origin,omitzero"`
 
-	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not part of
-	// the fingerprint.
+	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not
+	// part of the fingerprint.
 	CreatedBy string `json:"created_by,omitzero"`
 	// FirstURL is the URL before its first change; empty: it was not changed, or was empty.
 	FirstURL string `json:"first_url,omitzero"`
@@ -57,8 +57,8 @@ type Spec struct {
 	Unknown []byte `json:"unknown,omitzero"`
 }
 
-// AttemptURL returns the URL of attempts whose Attempt.URL is empty. It is the same for the life of the job, so that most
-// attempts need not store their URL.
+// AttemptURL returns the URL of attempts whose Attempt.URL is empty. It is the same for the life of the job, so that
+// most attempts need not store their URL.
 func (s *Spec) AttemptURL() string { return cmp.Or(s.FirstURL, s.URL) }
 
 // SetURL changes the URL.
@@ -105,10 +105,14 @@ var specRules = []rule{
 	},
 	{
 		field: "Ladder", name: "ladder",
-		tags:    fmt.Sprintf("omitnil,min=1,max=%d,dive,%s", policy.MaxRungs, rangeTags(policy.MinRung, policy.MaxRung)),
+		tags: fmt.Sprintf("omitnil,min=1,max=%d,dive,%s", policy.MaxRungs,
+			rangeTags(policy.MinRung, policy.MaxRung)),
 		message: "must have 1 to 100 rungs", elementMessage: "must be 1ms to 30d",
 	},
-	{field: "Timeout", name: "timeout", tags: "omitempty," + rangeTags(MinTimeout, MaxTimeout), message: "must be 100ms to 10m"},
+	{
+		field: "Timeout", name: "timeout", tags: "omitempty," + rangeTags(MinTimeout, MaxTimeout),
+		message: "must be 100ms to 10m",
+	},
 }
 
 // New is a job to be registered.

@@ -8,7 +8,8 @@ const (
 	HeaderTracestate  = "Tracestate"
 )
 
-// KeepTrace returns headers of a job with the trace that others have, unless they have one or no room for it. It changes neither.
+// KeepTrace returns headers of a job with the trace that others have, unless they have one or no room for it. It
+// changes neither.
 func KeepTrace(from, to map[string][]string) map[string][]string {
 	if HasTrace(to) || !HasTrace(from) {
 		return to

@@ -16,9 +16,11 @@ import (
 )
 
 // Validate returns all invalid fields of a registration under their names in the API; nil: valid. run_at and expires_at
-// are compared with now. Rules of the topic or the installation (allowed targets, the API's body limit) are not checked.
+// are compared with now. Rules of the topic or the installation (allowed targets, the API's body limit) are not
+// checked.
 //
-// It also validates edits: zero fields count as absent. Pass a negative duration for an explicit zero that is not allowed.
+// It also validates edits: zero fields count as absent. Pass a negative duration for an explicit zero that is not
+// allowed.
 func Validate(n New, now time.Time) []FieldError {
 	errs := runValidator(n)
 	errs = append(errs, checkHeaders("/headers", n.Header, false)...)
@@ -44,8 +46,8 @@ func Validate(n New, now time.Time) []FieldError {
 	return errs
 }
 
-// ValidateExpiry returns an error for an expiry before the job is due, seen from now. Validate reports those that hold at
-// any time. The others are invalid only for a new job, not for a repeated registration.
+// ValidateExpiry returns an error for an expiry before the job is due, seen from now. Validate reports those that hold
+// at any time. The others are invalid only for a new job, not for a repeated registration.
 func ValidateExpiry(n *New, now time.Time) []FieldError {
 	in, at := n.ExpiresIn > 0, !n.ExpiresAt.IsZero()
 	if n.ExpiresIn != 0 && at || n.Delay != 0 && !n.RunAt.IsZero() {
@@ -64,8 +66,8 @@ func ValidateExpiry(n *New, now time.Time) []FieldError {
 	return nil
 }
 
-// ValidateTopic returns all invalid fields of a topic's policy under their names in the API. Zero fields count as absent.
-// Pass a negative number for an explicit zero that is not allowed.
+// ValidateTopic returns all invalid fields of a topic's policy under their names in the API. Zero fields count as
+// absent. Pass a negative number for an explicit zero that is not allowed.
 func ValidateTopic(t policy.Topic) []FieldError {
 	errs := append(runValidator(t), checkHeaders("/headers", t.Headers, true)...)
 	errs = append(errs, checkCallbacks(t.OnDelivered, t.OnDead)...)
@@ -96,7 +98,8 @@ func checkCallback(at string, c *policy.Callback) []FieldError {
 	errs := checkHeaders(at+"/headers", c.Headers, true)
 	for name := range c.Headers {
 		if SameHeader(name, "Content-Type") {
-			errs = append(errs, FieldError{JSONPointer(at+"/headers", name), "must not be set: callbacks are application/json"})
+			errs = append(errs,
+				FieldError{JSONPointer(at+"/headers", name), "must not be set: callbacks are application/json"})
 		}
 	}
 	if c.URL == "" {
@@ -182,8 +185,8 @@ func checkURL(target string) string {
 	return ""
 }
 
-// mustBeEscaped reports whether a character would break the request line. net/url escapes paths, but not queries. Invalid
-// UTF-8 counts as beyond ASCII.
+// mustBeEscaped reports whether a character would break the request line. net/url escapes paths, but not queries.
+// Invalid UTF-8 counts as beyond ASCII.
 func mustBeEscaped(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // checkTime validates a time chosen by a client. The past is allowed: it means now.
@@ -203,7 +206,8 @@ func checkLabels(labels map[string]string) []FieldError {
 	for key, value := range labels {
 		if !IsTopic(key) || strings.HasPrefix(key, "rb.") {
 			errs = append(errs, FieldError{
-				JSONPointer("/labels", key), "must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
+				JSONPointer("/labels", key),
+				"must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
 			})
 		}
 		if len(value) > 256 || strings.IndexByte(value, 0) >= 0 {

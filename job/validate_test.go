@@ -110,7 +110,8 @@ func TestValidate_HasExactBounds(t *testing.T) {
 	headers.Header["Y"] = []string{"a"}
 	require.Equal(t, []string{"/headers"}, fieldsOf(Validate(headers, now)))
 	require.Len(t, cases["/url"].URL, MaxURL+1)
-	require.Equal(t, []string{"/ladder"}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
+	require.Equal(t, []string{"/ladder"},
+		fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{Ladder: policy.Ladder{}}}}, now)))
 }
 
 func TestValidate_RejectsDotSegmentNames(t *testing.T) {
@@ -122,10 +123,12 @@ func TestValidate_RejectsDotSegmentNames(t *testing.T) {
 
 func TestValidate_RejectsInvalidURLs(t *testing.T) {
 	for _, u := range []string{
-		"shop.example", "/hooks", "http:", "http://", "http:///x", "http://:80", "http:shop.example", "ftp://a.example", "//a.example",
-		"http://a:b@a.example", "http://@a.example", "http://a.example/#", "http://a.example:0/", "http://a.example:99999",
+		"shop.example", "/hooks", "http:", "http://", "http:///x", "http://:80", "http:shop.example",
+		"ftp://a.example", "//a.example", "http://a:b@a.example", "http://@a.example", "http://a.example/#",
+		"http://a.example:0/", "http://a.example:99999",
 		"http://a.example:x/", "http://a b/", "http://a.example/\x00", "http://[::1", "javascript:alert(1)",
-		"http://a.example/?a b", "http://a.example/?a=ü", "http://a.example/?\xff", "http://a.example/?a\tb", "http://a.example/?\x7f",
+		"http://a.example/?a b", "http://a.example/?a=ü", "http://a.example/?\xff", "http://a.example/?a\tb",
+		"http://a.example/?\x7f",
 	} {
 		faults := Validate(New{Spec: Spec{URL: u}}, now)
 		require.Equal(t, []string{"/url"}, fieldsOf(faults), u)
@@ -139,8 +142,8 @@ func TestValidate_RejectsReservedHeadersInEverySpelling(t *testing.T) {
 		"Host", "content-length", "CONNECTION", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
 		"Proxy-Authorization", "proxy-x", "Expect", "Webhook-Signature", "webhook-id", "Ringback-Topic", "ringback-x",
 		// As receivers behind CGI and its kin read them.
-		"Webhook_Id", "webhook_SIGNATURE", "Ringback_Attempt", "RINGBACK_X", "Transfer_Encoding", "content_length", "Keep_Alive",
-		"Proxy_Authorization", "Webhook.Id", "Ringback~Topic", "Content|Length", "Proxy", "PROXY",
+		"Webhook_Id", "webhook_SIGNATURE", "Ringback_Attempt", "RINGBACK_X", "Transfer_Encoding", "content_length",
+		"Keep_Alive", "Proxy_Authorization", "Webhook.Id", "Ringback~Topic", "Content|Length", "Proxy", "PROXY",
 	} {
 		header := map[string][]string{name: {"x"}}
 		at := []string{"/headers/" + JSONPointer("", name)[1:]}
@@ -148,7 +151,8 @@ func TestValidate_RejectsReservedHeadersInEverySpelling(t *testing.T) {
 		require.Equal(t, at, fieldsOf(ValidateTopic(policy.Topic{Headers: header})))
 		require.Equal(t, at, fieldsOf(ValidateLane(policy.Lane{Headers: header})))
 		callback := &policy.Callback{URL: "https://a.example/", Headers: header}
-		require.Equal(t, []string{"/on_dead" + at[0]}, fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: callback}}}, now)))
+		require.Equal(t, []string{"/on_dead" + at[0]},
+			fieldsOf(Validate(New{Spec: Spec{Terms: policy.Terms{OnDead: callback}}}, now)))
 	}
 	for _, name := range []string{"X_Tenant", "Webhooks-Id", "Hosts", "X-Proxy", "Tea", "Content_Type", "X.Y"} {
 		require.Empty(t, Validate(New{Spec: Spec{Header: map[string][]string{name: {"x"}}}}, now), name)
@@ -166,7 +170,8 @@ func TestValidateTopic_AcceptsTheBuiltInPolicy(t *testing.T) {
 	require.Empty(t, ValidateTopic(policy.Builtin()))
 	require.Empty(t, ValidateTopic(policy.Topic{}))
 	require.Empty(t, ValidateTopic(policy.Topic{
-		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare, GiveUpOn: []string{"410", "3xx", "4xx", "5xx", "300", "599"}, IDWindow: new(MaxIDWindow),
+		Jitter: new(0.0), Workers: 1, LaneConcurrency: MaxShare,
+		GiveUpOn: []string{"410", "3xx", "4xx", "5xx", "300", "599"}, IDWindow: new(MaxIDWindow),
 		KeepDead: policy.Retention{For: new(time.Duration(0)), Max: new(int64(0)), MaxBytes: new(int64(0))},
 	}))
 }
@@ -180,9 +185,9 @@ func TestValidateTopic_NamesInvalidFields(t *testing.T) {
 		KeepDead:      policy.Retention{Max: new(int64(1_000_000_001))},
 	})
 	require.ElementsMatch(t, []string{
-		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency", "/deliver", "/url", "/headers/Te",
-		"/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/give_up_on/4", "/give_up_on/5", "/give_up_on/6", "/give_up_on/7",
-		"/give_up_on/8", "/id_window",
+		"/ladder/0", "/retries", "/jitter", "/timeout", "/max_age", "/workers", "/lane_concurrency",
+		"/deliver", "/url", "/headers/Te", "/give_up_on/1", "/give_up_on/2", "/give_up_on/3", "/give_up_on/4",
+		"/give_up_on/5", "/give_up_on/6", "/give_up_on/7", "/give_up_on/8", "/id_window",
 		"/keep_delivered/for", "/keep_delivered/max", "/keep_delivered/max_bytes", "/keep_dead/max",
 	}, fieldsOf(faults))
 	for _, f := range faults {
@@ -208,7 +213,10 @@ func FuzzValidate(f *testing.F) {
 			Spec: Spec{
 				ID: id, Queue: Queue{Topic: topic, Lane: lane}, URL: target, Method: value, ContentType: value,
 				Header: map[string][]string{name: {value}}, Labels: map[string]string{name: value},
-				Terms: policy.Terms{Ladder: policy.Ladder{time.Duration(n)}, Retries: new(int(n)), Timeout: time.Duration(n)},
+				Terms: policy.Terms{
+					Ladder: policy.Ladder{time.Duration(n)}, Retries: new(int(n)),
+					Timeout: time.Duration(n),
+				},
 			},
 			Delay: time.Duration(n), RunAt: time.UnixMilli(n),
 		}

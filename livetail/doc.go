@@ -7,12 +7,13 @@
 //
 // # Cost
 //
-// While nobody listens, an event costs one atomic load. A process asks who listens with one call of the store, at most every two
-// seconds, and only if events happened. So a listener sees the events of its own process from the start, and those of others
-// from two seconds later at the latest. Publish never waits for the store. A listener reads four times a second.
+// While nobody listens, an event costs one atomic load. A process asks who listens with one call of the store, at most
+// every two seconds, and only if events happened. So a listener sees the events of its own process from the start, and
+// those of others from two seconds later at the latest. Publish never waits for the store. A listener reads four times
+// a second.
 //
 // # Skipped events
 //
-// Each message counts the events that each listener wanted. What a listener did not get of them, because of the rate, of the
-// size of a message, of a slow client or of a fault of the store, it reports as skipped.
+// Each message counts the events that each listener wanted. What a listener did not get of them, because of the rate,
+// of the size of a message, of a slow client or of a fault of the store, it reports as skipped.
 package livetail

@@ -17,7 +17,8 @@ type Event struct {
 	Lane      string            `json:"lane,omitempty"` // empty: the change of a topic
 	ID        string            `json:"id,omitempty"`   // of the job; empty: the change of a topic or a lane
 	Labels    map[string]string `json:"labels,omitempty"`
-	// Attempt is the attempt, with the URL of the request and without the header and the body of the response; nil: a change.
+	// Attempt is the attempt, with the URL of the request and without the header and the body of the response; nil: a
+	// change.
 	Attempt *job.Attempt `json:"attempt,omitempty"`
 	// Late is the time from when the attempt was due to its start, from 0; nil: not known, or nothing was tried.
 	Late   *time.Duration `json:"late,omitempty"`

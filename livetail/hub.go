@@ -73,7 +73,8 @@ type reader struct {
 // New returns a Hub.
 func New(tail store.Tail, log *slog.Logger) *Hub {
 	return &Hub{
-		tail: tail, log: limitedlog.Log{Logger: log, Interval: time.Minute}, name: rand.Text(), wake: make(chan struct{}, 1), readers: make(map[string]*reader),
+		tail: tail, log: limitedlog.Log{Logger: log, Interval: time.Minute}, name: rand.Text(),
+		wake: make(chan struct{}, 1), readers: make(map[string]*reader),
 		lost: make(map[string]uint64), listeners: make(map[string]int),
 	}
 }
@@ -110,7 +111,8 @@ func (h *Hub) wakeRun() {
 	}
 }
 
-// match addresses an event to the readers that want it: to those that are current, or to the others. The caller holds the mutex.
+// match addresses an event to the readers that want it: to those that are current, or to the others. The caller holds
+// the mutex.
 func (h *Hub) match(e *Event, now time.Time, current bool) {
 	var to []*reader
 	for _, r := range h.readers {
@@ -134,8 +136,8 @@ func (h *Hub) match(e *Event, now time.Time, current bool) {
 	h.add(text, to)
 }
 
-// add adds an event to the next message. Half of a message is for all readers, and the other half has an equal share for each,
-// so that the events of some do not displace those of others. The caller holds the mutex.
+// add adds an event to the next message. Half of a message is for all readers, and the other half has an equal share
+// for each, so that the events of some do not displace those of others. The caller holds the mutex.
 func (h *Hub) add(text []byte, to []*reader) {
 	const address = nameLength + len(`"",`)
 	size := len(text) + len(to)*address
@@ -214,7 +216,8 @@ func (h *Hub) hasWork() bool {
 	return h.pending || len(h.early) > 0
 }
 
-// append appends the next message, if there is one, and learns who listens. It reports whether it must be called again at once.
+// append appends the next message, if there is one, and learns who listens. It reports whether it must be called again
+// at once.
 func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool, err error) {
 	text, round := h.takeMessage()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -251,8 +254,8 @@ func (h *Hub) takeMessage() (text []byte, round uint64) {
 	return text, h.round
 }
 
-// setReaders notes who listens, and addresses the events that waited for it. It reports whether there is something to append
-// or to ask at once.
+// setReaders notes who listens, and addresses the events that waited for it. It reports whether there is something to
+// append or to ask at once.
 func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

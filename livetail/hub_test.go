@@ -123,8 +123,12 @@ func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
 		one, two := newProcess(t, tail), newProcess(t, tail)
 		l := one.listen(t, livetail.Filter{})
 		sent := livetail.Event{
-			At: time.UnixMilli(5).UTC(), Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "first", Labels: map[string]string{"k": "v"},
-			Attempt: &job.Attempt{N: 3, Kind: job.KindAttempt, StartedAt: time.UnixMilli(7).UTC(), Duration: time.Second, URL: "https://a.example/", Status: 503, Verdict: "again", Error: "\xff"},
+			At: time.UnixMilli(5).UTC(), Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "first",
+			Labels: map[string]string{"k": "v"},
+			Attempt: &job.Attempt{
+				N: 3, Kind: job.KindAttempt, StartedAt: time.UnixMilli(7).UTC(),
+				Duration: time.Second, URL: "https://a.example/", Status: 503, Verdict: "again", Error: "\xff",
+			},
 		}
 		one.Publish(sent)
 		time.Sleep(2 * livetail.ReadEvery)
@@ -135,7 +139,10 @@ func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
 		require.Equal(t, []livetail.Event{sent}, events, "its own from the start")
 
 		two.Publish(attempt("orders", "a", "second", "dead"))
-		edited := livetail.Event{At: time.Now().UTC(), Namespace: job.DefaultNamespace, Topic: "orders", ID: "third", Change: livetail.Change{Kind: "edited", Fields: []string{"url"}, Actor: "me"}}
+		edited := livetail.Event{
+			At: time.Now().UTC(), Namespace: job.DefaultNamespace, Topic: "orders", ID: "third",
+			Change: livetail.Change{Kind: "edited", Fields: []string{"url"}, Actor: "me"},
+		}
 		two.Publish(edited)
 		time.Sleep(2 * livetail.ReadEvery)
 		events, _, err = l.Next(t.Context())
@@ -438,30 +445,41 @@ func TestListen_IsBounded(t *testing.T) {
 }
 
 func TestFilter_Selects(t *testing.T) {
-	closed := livetail.Event{Namespace: "default", Topic: "orders", Lane: "a", ID: "x", Change: livetail.Change{Kind: livetail.Dead}}
+	closed := livetail.Event{
+		Namespace: "default", Topic: "orders", Lane: "a", ID: "x",
+		Change: livetail.Change{Kind: livetail.Dead},
+	}
 	paused := livetail.Event{Namespace: "default", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}}
 	for name, c := range map[string]struct {
 		filter livetail.Filter
 		event  livetail.Event
 		want   bool
 	}{
-		"everything":                {livetail.Filter{}, attempt("orders", "a", "x", "again"), true},
-		"a topic":                   {livetail.Filter{Topic: "orders"}, attempt("orders", "a", "x", "again"), true},
-		"another topic":             {livetail.Filter{Topic: "orders"}, attempt("order", "a", "x", "again"), false},
-		"callbacks":                 {livetail.Filter{}, attempt("_callbacks", "a", "x", "again"), false},
-		"callbacks by name":         {livetail.Filter{Topic: "_callbacks"}, attempt("_callbacks", "a", "x", "again"), true},
-		"a topic of the token":      {livetail.Filter{Topics: access.Topics{"ord*"}}, attempt("orders", "a", "x", "again"), true},
-		"not of the token":          {livetail.Filter{Topics: access.Topics{"ord*"}}, attempt("users", "a", "x", "again"), false},
-		"not of the token, by name": {livetail.Filter{Topic: "users", Topics: access.Topics{"ord*"}}, attempt("users", "a", "x", "again"), false},
-		"a lane":                    {livetail.Filter{Lane: "a"}, attempt("orders", "a", "x", "again"), true},
-		"another lane":              {livetail.Filter{Lane: "a"}, attempt("orders", "b", "x", "again"), false},
-		"the topic of a lane":       {livetail.Filter{Lane: "a"}, paused, true},
-		"a verdict":                 {livetail.Filter{Verdict: "dead"}, attempt("orders", "a", "x", "dead"), true},
-		"another verdict":           {livetail.Filter{Verdict: "dead"}, attempt("orders", "a", "x", "again"), false},
-		"a death without attempt":   {livetail.Filter{Verdict: "dead"}, closed, true},
-		"a change":                  {livetail.Filter{Verdict: "dead"}, paused, false},
+		"everything":    {livetail.Filter{}, attempt("orders", "a", "x", "again"), true},
+		"a topic":       {livetail.Filter{Topic: "orders"}, attempt("orders", "a", "x", "again"), true},
+		"another topic": {livetail.Filter{Topic: "orders"}, attempt("order", "a", "x", "again"), false},
+		"callbacks":     {livetail.Filter{}, attempt("_callbacks", "a", "x", "again"), false},
+		"callbacks by " +
+			"name": {livetail.Filter{Topic: "_callbacks"}, attempt("_callbacks", "a", "x", "again"), true},
+		"a topic of the " +
+			"token": {livetail.Filter{Topics: access.Topics{"ord*"}}, attempt("orders", "a", "x", "again"), true},
+		"not of the token": {
+			livetail.Filter{Topics: access.Topics{"ord*"}}, attempt("users", "a", "x", "again"), false,
+		},
+		"not of the token, by name": {
+			livetail.Filter{Topic: "users", Topics: access.Topics{"ord*"}}, attempt("users", "a", "x", "again"), false,
+		},
+		"a lane":                  {livetail.Filter{Lane: "a"}, attempt("orders", "a", "x", "again"), true},
+		"another lane":            {livetail.Filter{Lane: "a"}, attempt("orders", "b", "x", "again"), false},
+		"the topic of a lane":     {livetail.Filter{Lane: "a"}, paused, true},
+		"a verdict":               {livetail.Filter{Verdict: "dead"}, attempt("orders", "a", "x", "dead"), true},
+		"another verdict":         {livetail.Filter{Verdict: "dead"}, attempt("orders", "a", "x", "again"), false},
+		"a death without attempt": {livetail.Filter{Verdict: "dead"}, closed, true},
+		"a change":                {livetail.Filter{Verdict: "dead"}, paused, false},
 		"another namespace": {
-			livetail.Filter{}, livetail.Event{Namespace: "shop", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}}, false,
+			livetail.Filter{},
+			livetail.Event{Namespace: "shop", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}},
+			false,
 		},
 	} {
 		inBubble(t, func(t *testing.T) {

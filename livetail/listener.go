@@ -45,7 +45,8 @@ type progress struct {
 	matched count
 }
 
-// Listen returns a listener for the events that happen from now on. Close it. Errors: ErrTooManyListeners, and those of the store.
+// Listen returns a listener for the events that happen from now on. Close it. Errors: ErrTooManyListeners, and those of
+// the store.
 func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
 	if !h.addListener(filter.Namespace) {
 		return nil, ErrTooManyListeners
@@ -80,8 +81,8 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 // Close ends the use of the listener, and withdraws its announcement.
 func (l *Listener) Close() { l.leave() }
 
-// Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it every
-// ReadEvery.
+// Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it
+// every ReadEvery.
 func (l *Listener) Next(ctx context.Context) (events []Event, skipped uint64, err error) {
 	for range store.MaxTailMessages / store.TailReadMessages {
 		var messages [][]byte
@@ -123,7 +124,8 @@ func (l *Listener) read(text []byte, events []Event) []Event {
 	now := time.Now()
 	for i := range m.Events {
 		var e Event
-		if !slices.Contains(m.Events[i].To, l.name) || json.Unmarshal(m.Events[i].Event, &e) != nil || !l.limit.allow(now) {
+		if !slices.Contains(m.Events[i].To, l.name) || json.Unmarshal(m.Events[i].Event, &e) != nil ||
+			!l.limit.allow(now) {
 			continue
 		}
 		events = append(events, e)

@@ -9,12 +9,13 @@ import (
 
 var _ pool.Observer = (*Metrics)(nil)
 
-// outcomes are what an attempt came to: no request, a class of statuses, an error class, accepted by a consumer. Their index is the number of an
-// outcome. Unknown ones count as the last.
+// outcomes are what an attempt came to: no request, a class of statuses, an error class, accepted by a consumer. Their
+// index is the number of an outcome. Unknown ones count as the last.
 var outcomes = [...]string{
 	"none", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx",
 	string(policy.ClassDNS), string(policy.ClassRefused), string(policy.ClassUnreachable), string(policy.ClassReset),
-	string(policy.ClassTLS), string(policy.ClassTLSExpired), string(policy.ClassTLSName), string(policy.ClassTLSAuthority),
+	string(policy.ClassTLS), string(policy.ClassTLSExpired), string(policy.ClassTLSName),
+	string(policy.ClassTLSAuthority),
 	string(policy.ClassTLSVersion), string(policy.ClassTLSClient), string(policy.ClassProxy), string(policy.ClassHTTP),
 	string(policy.ClassTooLarge), string(policy.ClassTimeoutDial), string(policy.ClassTimeoutTLS),
 	string(policy.ClassTimeoutHeaders), string(policy.ClassTimeoutBody), string(policy.ClassTimeoutSend),
@@ -50,10 +51,12 @@ var (
 // registerTopicMetrics registers the metrics with a topic label.
 func (m *Metrics) registerTopicMetrics() {
 	m.attempts = m.counter("ringback_attempts_total",
-		"Claimed jobs by the verdict over them and by what came of the request: the class of its status or of its error; none when no request was made.",
+		"Claimed jobs by the verdict over them and by what came of the request: the class of its status or of its "+
+			"error; none when no request was made.",
 		"namespace", "topic", "verdict", "outcome")
 	m.lateness = m.histogram("ringback_lateness_seconds",
-		"Time from the due time of an attempt to its start, by the store's clock.", latenessBuckets, "namespace", "topic")
+		"Time from the due time of an attempt to its start, by the store's clock.",
+		latenessBuckets, "namespace", "topic")
 	m.duration = m.histogram("ringback_attempt_duration_seconds",
 		"How long an attempt took, from looking up the host's name to the last byte of the answer that was read.",
 		durationBuckets, "namespace", "topic")

@@ -39,9 +39,12 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 		"an unknown status":     {policy.Again, &policy.Result{Status: 999}, [2]string{"again", "9xx"}},
 		"no status at all":      {policy.Again, &policy.Result{}, [2]string{"again", "other"}},
 		"a status too large":    {policy.Again, &policy.Result{Status: 1200}, [2]string{"again", "other"}},
-		"refused":               {policy.Again, &policy.Result{Class: policy.ClassRefused}, [2]string{"again", "refused"}},
+		"refused": {
+			policy.Again, &policy.Result{Class: policy.ClassRefused}, [2]string{"again", "refused"},
+		},
 		"half an answer": {
-			policy.Again, &policy.Result{Status: 200, Class: policy.ClassTimeoutBody}, [2]string{"again", "timeout_body"},
+			policy.Again, &policy.Result{Status: 200, Class: policy.ClassTimeoutBody},
+			[2]string{"again", "timeout_body"},
 		},
 		"a class to come":   {policy.Again, &policy.Result{Class: "quantum"}, [2]string{"again", "other"}},
 		"expired":           {policy.Dead, nil, [2]string{"dead", "none"}},
@@ -51,7 +54,10 @@ func TestEnded_CountsByVerdictAndOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			for range 3 {
-				m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "orders", Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result})
+				m.AttemptEnded(pool.AttemptEvent{
+					Namespace: "default", Topic: "orders",
+					Verdict: policy.Verdict{Kind: c.verdict}, Result: c.result,
+				})
 			}
 			got := scrape(t, m)
 			require.InDelta(t, 3, got.value(t, "ringback_attempts_total",
@@ -81,7 +87,10 @@ func TestEnded_CountsEveryErrorClass(t *testing.T) {
 	require.Greater(t, len(classes), 20)
 	m := metrics.New(metrics.Options{})
 	for _, class := range classes {
-		m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: "t", Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200}})
+		m.AttemptEnded(pool.AttemptEvent{
+			Namespace: "default", Topic: "t",
+			Result: &policy.Result{Class: policy.ErrorClass(class), Status: 200},
+		})
 	}
 	got := scrape(t, m)
 	for _, class := range classes {

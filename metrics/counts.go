@@ -38,8 +38,8 @@ type storeErrors map[string]error
 // add adds the result of a read.
 func (s storeErrors) add(name string, err error) { s[name] = errors.Join(s[name], err) }
 
-// fetchCounts reads the counts of the first namespaces by name, among them the default one, and returns those that it could
-// read.
+// fetchCounts reads the counts of the first namespaces by name, among them the default one, and returns those that it
+// could read.
 func (g *gauges) fetchCounts(ctx context.Context, source Source) ([]namespaceCounts, storeErrors) {
 	stores := make(storeErrors)
 	var others []store.Readiness
@@ -159,7 +159,9 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 		}
 	}
 	// The rows are read after the totals, so the difference may be off by changes in between.
-	for _, n := range []*int64{&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.OpenBreakers} {
+	for _, n := range []*int64{
+		&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.OpenBreakers,
+	} {
 		*n = max(0, *n)
 	}
 	if rest.Registered > 0 {

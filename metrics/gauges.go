@@ -18,8 +18,8 @@ import (
 
 // Source provides the values of the gauges.
 type Source interface {
-	// CachedNamespaces returns the first namespaces in order of name. While the main store is down it returns those that it
-	// knows, so that those on other stores are counted.
+	// CachedNamespaces returns the first namespaces in order of name. While the main store is down it returns those
+	// that it knows, so that those on other stores are counted.
 	CachedNamespaces(ctx context.Context, limit int) ([]job.Namespace, error)
 	// TopicStats counts the jobs of selected topics, Totals those of all topics.
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
@@ -60,13 +60,16 @@ var (
 		"Unfinished jobs in the store: scheduled until they are due, ready when due, running under a lease.",
 		[]string{"namespace", "topic", "state"}, nil)
 	finishedDesc = prometheus.NewDesc("ringback_jobs_finished",
-		"Ended jobs that were not revived, including those removed by retention.", []string{"namespace", "topic", "state"}, nil)
+		"Ended jobs that were not revived, including those removed by retention.",
+		[]string{"namespace", "topic", "state"}, nil)
 	oldestDesc = prometheus.NewDesc("ringback_oldest_due_seconds",
 		"How long the oldest unclaimed due job has been due; 0 without due jobs.", []string{"namespace", "topic"}, nil)
 	upDesc = prometheus.NewDesc("ringback_store_up",
-		"1 if the counts of the store were read in time, else 0: then those of its namespaces are missing.", []string{"store"}, nil)
+		"1 if the counts of the store were read in time, else 0: then those of its namespaces are missing.",
+		[]string{"store"}, nil)
 	logDesc = prometheus.NewDesc("ringback_sqlite_log_bytes",
-		"Size of the write-ahead log (-wal) of a SQLite store. It grows while something keeps a snapshot of the database.", []string{"store"}, nil)
+		"Size of the write-ahead log (-wal) of a SQLite store. It grows while something keeps a snapshot of the "+
+			"database.", []string{"store"}, nil)
 	workersDesc = prometheus.NewDesc("ringback_workers",
 		"Attempts that this process may have in flight.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("ringback_in_flight",
@@ -76,10 +79,12 @@ var (
 	streamClientsDesc = prometheus.NewDesc("ringback_stream_clients",
 		"Clients of this process that watch live events.", nil, nil)
 	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
-		"Live events that were not sent to clients of this process, because they were too many, or a client was too slow.", nil, nil)
+		"Live events that were not sent to clients of this process, because they were too many, or a client was too "+
+			"slow.", nil, nil)
 	leaseClientsDesc = prometheus.NewDesc("ringback_lease_clients",
 		"Clients of this process that wait for jobs of pulled topics.", nil, nil)
-	workDesc = prometheus.NewDesc("ringback_work_unfinished", "Bulk work that has not ended.", []string{"namespace"}, nil)
+	workDesc = prometheus.NewDesc("ringback_work_unfinished", "Bulk work that has not ended.",
+		[]string{"namespace"}, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
 		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
 )
@@ -87,8 +92,8 @@ var (
 const (
 	// gaugesMaxAge is how long the values of gauges are reused for further scrapes.
 	gaugesMaxAge = 5 * time.Second
-	// countsTimeout bounds the wait for the stores' counts, and readTimeout the reads, so that those of a store that hangs do
-	// not keep back those of the others.
+	// countsTimeout bounds the wait for the stores' counts, and readTimeout the reads, so that those of a store that
+	// hangs do not keep back those of the others.
 	countsTimeout = 2 * time.Second
 	readTimeout   = countsTimeout - 250*time.Millisecond
 )
@@ -118,8 +123,8 @@ type refreshCall struct {
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, waitingDesc, streamClientsDesc, streamSkippedDesc,
-		leaseClientsDesc, logDesc,
+		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, waitingDesc,
+		streamClientsDesc, streamSkippedDesc, leaseClientsDesc, logDesc,
 	} {
 		to <- d
 	}
@@ -143,7 +148,8 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// latest returns the process's gauges and the last refresh, and starts a new one if that is done and too old. nil: no source.
+// latest returns the process's gauges and the last refresh, and starts a new one if that is done and too old. nil: no
+// source.
 func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -52,7 +52,8 @@ func (s *source) in(ctx context.Context, namespace string) ([]store.TopicStats, 
 		return nil, store.ErrUnavailable
 	}
 	all, err := s.answer(ctx)
-	return slices.DeleteFunc(slices.Clone(all), func(t store.TopicStats) bool { return cmp.Or(t.Namespace, "default") != namespace }), err
+	return slices.DeleteFunc(slices.Clone(all),
+		func(t store.TopicStats) bool { return cmp.Or(t.Namespace, "default") != namespace }), err
 }
 
 func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
@@ -62,7 +63,8 @@ func (s *source) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.T
 	}
 	var page []store.TopicStats
 	for _, t := range all {
-		if len(f.Topics) > 0 && slices.Contains(f.Topics, t.Topic) || len(f.Topics) == 0 && t.Topic != job.WorkTopic && t.Topic > f.After && len(page) < f.Limit {
+		if len(f.Topics) > 0 && slices.Contains(f.Topics, t.Topic) || len(f.Topics) == 0 && t.Topic != job.WorkTopic &&
+			t.Topic > f.After && len(page) < f.Limit {
 			page = append(page, t)
 		}
 	}
@@ -92,8 +94,8 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		m.Watch(&source{
 			state: pool.State{Workers: 2048, InFlight: 17},
 			answer: rows(store.TopicStats{
-				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5,
-				Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), OpenBreakers: 7,
+				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4,
+				Dead: 5, Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), OpenBreakers: 7,
 			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)},
 				store.TopicStats{Topic: job.WorkTopic, Scheduled: 1, Ready: 2, Running: 4, Delivered: 9}),
 		})
@@ -125,7 +127,8 @@ func TestWorkTreated_CountsByActionAndOutcome(t *testing.T) {
 	m.WorkTreated(store.WorkCancel, 1, 0, 0)
 	got := scrape(t, m)
 	for outcome, n := range map[string]float64{"done": 4, "failed": 2, "skipped": 1} {
-		require.InDelta(t, n, got.value(t, "ringback_work_jobs_total", "action", "cancel", "outcome", outcome), 0, outcome)
+		require.InDelta(t, n,
+			got.value(t, "ringback_work_jobs_total", "action", "cancel", "outcome", outcome), 0, outcome)
 	}
 }
 
@@ -134,22 +137,26 @@ func TestGauges_ShowEachNamespace(t *testing.T) {
 		m := metrics.New(metrics.Options{})
 		s := &source{
 			answer: rows(
-				store.TopicStats{Topic: "orders", Registered: 1, Ready: 1}, store.TopicStats{Namespace: "shop", Topic: "orders", Registered: 2, Ready: 2},
+				store.TopicStats{Topic: "orders", Registered: 1, Ready: 1},
+				store.TopicStats{Namespace: "shop", Topic: "orders", Registered: 2, Ready: 2},
 				store.TopicStats{Namespace: "n-99", Topic: "orders", Registered: 3, Ready: 3},
 			),
 			namespaces: []job.Namespace{{Name: "default"}, {Name: "shop"}},
 		}
 		m.Watch(s)
 		got := scrape(t, m)
-		require.InDelta(t, 1, got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
-		require.InDelta(t, 2, got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"), 0)
+		require.InDelta(t, 1,
+			got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
+		require.InDelta(t, 2,
+			got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"), 0)
 		require.InDelta(t, 1, got.value(t, "ringback_store_up"), 0)
 
 		s.namespaces = append(s.namespaces, job.Namespace{Name: "away"})
 		time.Sleep(time.Minute)
 		got = scrape(t, m)
 		require.InDelta(t, 0, got.value(t, "ringback_store_up"), 0)
-		require.InDelta(t, 2, got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"), 0, "its store is not away")
+		require.InDelta(t, 2, got.value(t, "ringback_jobs", "namespace", "shop", "topic", "orders", "state", "ready"),
+			0, "its store is not away")
 
 		s.namespaces = nil
 		for i := range 100 {
@@ -159,7 +166,8 @@ func TestGauges_ShowEachNamespace(t *testing.T) {
 		s.asked.Store(0)
 		got = scrape(t, m)
 		require.Equal(t, int64(10), s.asked.Load(), "the number of namespaces is bounded")
-		require.InDelta(t, 1, got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
+		require.InDelta(t, 1,
+			got.value(t, "ringback_jobs", "namespace", "default", "topic", "orders", "state", "ready"), 0)
 		require.Empty(t, got.all("ringback_jobs", "namespace", "n-99"))
 	})
 }
@@ -169,13 +177,18 @@ func TestGauges_ShowWhichStoresAreUp(t *testing.T) {
 		m := metrics.New(metrics.Options{Logger: slog.New(slog.DiscardHandler)})
 		var hanging atomic.Bool
 		s := &source{
-			namespaces: []job.Namespace{{Name: "away", Store: "eu"}, {Name: "default", Store: "main"}, {Name: "shop", Store: "us"}},
-			others:     []store.Readiness{{Store: "eu"}, {Store: "asia", Err: store.ErrUnavailable}, {Store: "us"}},
+			namespaces: []job.Namespace{
+				{Name: "away", Store: "eu"},
+				{Name: "default", Store: "main"},
+				{Name: "shop", Store: "us"},
+			},
+			others: []store.Readiness{{Store: "eu"}, {Store: "asia", Err: store.ErrUnavailable}, {Store: "us"}},
 			answer: func(ctx context.Context) ([]store.TopicStats, error) {
 				if hanging.Load() {
 					<-ctx.Done()
 				}
-				return []store.TopicStats{{Topic: "orders", Ready: 1}, {Namespace: "shop", Topic: "orders", Ready: 1}}, ctx.Err()
+				return []store.TopicStats{{Topic: "orders", Ready: 1}, {Namespace: "shop", Topic: "orders", Ready: 1}},
+					ctx.Err()
 			},
 		}
 		m.Watch(s)
@@ -187,13 +200,15 @@ func TestGauges_ShowWhichStoresAreUp(t *testing.T) {
 			require.Len(t, got.all("ringback_store_up"), len(all))
 			return all
 		}
-		require.Equal(t, map[string]float64{"main": 1, "eu": 0, "asia": 0, "us": 1}, up(), "the counts of a namespace on eu cannot be read")
+		require.Equal(t, map[string]float64{"main": 1, "eu": 0, "asia": 0, "us": 1}, up(),
+			"the counts of a namespace on eu cannot be read")
 		s.namespaces = s.namespaces[1:]
 		time.Sleep(time.Minute)
 		require.Equal(t, map[string]float64{"main": 1, "eu": 1, "asia": 0, "us": 1}, up())
 		hanging.Store(true)
 		time.Sleep(time.Minute)
-		require.Equal(t, map[string]float64{"main": 0, "eu": 1, "asia": 0, "us": 0}, up(), "others are shown while main hangs")
+		require.Equal(t, map[string]float64{"main": 0, "eu": 1, "asia": 0, "us": 0}, up(),
+			"others are shown while main hangs")
 	})
 }
 
@@ -217,7 +232,8 @@ func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 		require.InDelta(t, 2*(all-most+1), got.value(t, "ringback_jobs", "topic", "_other", "state", "scheduled"), 0)
 		require.InDelta(t, all-1, got.value(t, "ringback_oldest_due_seconds", "topic", "_other"), 0)
 		require.InDelta(t, all-most+1, got.value(t, "ringback_breakers_open", "topic", "_other"), 0)
-		require.InDelta(t, most-2, got.value(t, "ringback_oldest_due_seconds", "topic", fmt.Sprintf("topic-%05d", most-2)), 0)
+		require.InDelta(t, most-2,
+			got.value(t, "ringback_oldest_due_seconds", "topic", fmt.Sprintf("topic-%05d", most-2)), 0)
 		require.Empty(t, got.all("ringback_jobs", "topic", fmt.Sprintf("topic-%05d", most-1)))
 	})
 }
@@ -306,7 +322,8 @@ func TestGauges_AreServedWhileTheStoreHangs(t *testing.T) {
 				require.InDelta(t, 1, got.sum("ringback_jobs"), 0)
 				synctest.Wait()
 				if heeds {
-					require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), "an error is logged once:\n%s", logged.String())
+					require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"),
+						"an error is logged once:\n%s", logged.String())
 					require.Contains(t, logged.String(), "reading the store's counts works again")
 				}
 			})

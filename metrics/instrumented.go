@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// instrumented is a store.Store that times and counts calls. It embeds nothing, so that the compiler finds a new method of
-// the contract.
+// instrumented is a store.Store that times and counts calls. It embeds nothing, so that the compiler finds a new method
+// of the contract.
 type instrumented struct {
 	next   store.Store
 	shards []store.Shard
@@ -46,7 +46,9 @@ func timed[T any](ctx context.Context, m *storeMetrics, method string, call func
 
 func (s instrumented) Shards() []store.Shard { return s.shards }
 
-func (s instrumentedShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s instrumentedShard) Insert(
+	ctx context.Context, token store.Token, entries []store.NewJob,
+) ([]store.InsertResult, error) {
 	results, err := timed(ctx, s.m, "insert", func() ([]store.InsertResult, error) {
 		return s.next.Insert(ctx, token, entries)
 	})
@@ -62,8 +64,11 @@ func (s instrumentedShard) Lead(ctx context.Context) (store.Leadership, error) {
 	return instrumentedLead{next: leadership, m: s.m}, nil
 }
 
-func (s instrumentedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
-	carried, err := timed(ctx, s.m, "carry", func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
+func (s instrumentedShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
+	carried, err := timed(ctx, s.m, "carry",
+		func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {
 		s.m.series.moved.Add(float64(carried.Moved))
 		s.m.series.leaseExpired.Add(float64(carried.ExpiredLeases))
@@ -103,11 +108,16 @@ func (s instrumentedShard) Notify(ctx context.Context, queues []job.Queue) error
 	return err
 }
 
-func (s instrumentedShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return timed(ctx, s.m, "claim_expired", func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
+func (s instrumentedShard) ClaimExpired(
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
+	return timed(ctx, s.m, "claim_expired",
+		func() ([]store.ClaimedJob, error) { return s.next.ClaimExpired(ctx, token, request) })
 }
 
-func (s instrumentedShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s instrumentedShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	return timed(ctx, s.m, "claim", func() (store.ClaimResult, error) { return s.next.Claim(ctx, token, request) })
 }
 
@@ -121,15 +131,21 @@ func (s instrumentedShard) Settle(
 	return errs, claimed, err
 }
 
-func (s instrumentedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s instrumentedShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	return timed(ctx, s.m, "cancel", func() (job.Job, error) { return s.next.Cancel(ctx, token, ref, cancellation) })
 }
 
-func (s instrumentedShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s instrumentedShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	return timed(ctx, s.m, "replace", func() (job.Job, error) { return s.next.Replace(ctx, token, ref, replacement) })
 }
 
-func (s instrumentedShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s instrumentedShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
 	return timed(ctx, s.m, "revive", func() ([]store.ReviveResult, error) { return s.next.Revive(ctx, token, items) })
 }
 
@@ -141,11 +157,16 @@ func (s instrumentedShard) GetRecords(ctx context.Context, refs []job.Ref) ([]st
 	return timed(ctx, s.m, "get_records", func() ([]store.Record, error) { return s.next.GetRecords(ctx, refs) })
 }
 
-func (s instrumentedShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
-	return timed(ctx, s.m, "put_records", func() ([]store.Outcome, error) { return s.next.PutRecords(ctx, token, records) })
+func (s instrumentedShard) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) ([]store.Outcome, error) {
+	return timed(ctx, s.m, "put_records",
+		func() ([]store.Outcome, error) { return s.next.PutRecords(ctx, token, records) })
 }
 
-func (s instrumentedShard) ScanLanes(ctx context.Context, cursor string) (docs []store.Document, next string, err error) {
+func (s instrumentedShard) ScanLanes(
+	ctx context.Context, cursor string,
+) (docs []store.Document, next string, err error) {
 	began := time.Now()
 	docs, next, err = s.next.ScanLanes(ctx, cursor)
 	s.m.observeCall(ctx, "scan_lanes", began, err)
@@ -216,34 +237,41 @@ func (s instrumentedShard) Repair(ctx context.Context) (store.RepairResult, erro
 func (s instrumented) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return timed(ctx, s.m, "put_topic", func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
+	return timed(ctx, s.m, "put_topic",
+		func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
 }
 
 func (s instrumented) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	return timed(ctx, s.m, "get_topics", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
-func (s instrumented) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s instrumented) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return timedList(ctx, s.m, "topics", s.next, after, limit, known)
 }
 
 func (s instrumentedShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
-	return timed(ctx, s.m, "put_lane", func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
+	return timed(ctx, s.m, "put_lane",
+		func() (store.Document, error) { return s.next.PutDocument(ctx, token, doc, limits) })
 }
 
 func (s instrumentedShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	return timed(ctx, s.m, "get_lanes", func() ([]store.Document, error) { return s.next.GetDocuments(ctx, keys) })
 }
 
-func (s instrumentedShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s instrumentedShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return timedList(ctx, s.m, "list_lanes", s.next, after, limit, known)
 }
 
 // timedList is Settings.ListDocuments with its time.
 func timedList(
-	ctx context.Context, m *storeMetrics, method string, next store.Settings, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, m *storeMetrics, method string, next store.Settings, after store.DocumentKey, limit int,
+	known int64,
 ) ([]store.Document, int64, error) {
 	began := time.Now()
 	docs, revision, err := next.ListDocuments(ctx, after, limit, known)
@@ -251,7 +279,9 @@ func timedList(
 	return docs, revision, err
 }
 
-func (s instrumentedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s instrumentedShard) Permit(
+	ctx context.Context, token store.Token, asks []store.PermitRequest,
+) ([]store.Permit, error) {
 	return timed(ctx, s.m, "permit", func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
 }
 
@@ -263,7 +293,9 @@ func (s instrumented) AppendTail(ctx context.Context, message []byte) ([][]byte,
 	return timed(ctx, s.m, "append_tail", func() ([][]byte, error) { return s.next.AppendTail(ctx, message) })
 }
 
-func (s instrumented) ReadTail(ctx context.Context, reader []byte, after int64) (messages [][]byte, position int64, err error) {
+func (s instrumented) ReadTail(
+	ctx context.Context, reader []byte, after int64,
+) (messages [][]byte, position int64, err error) {
 	began := time.Now()
 	messages, position, err = s.next.ReadTail(ctx, reader, after)
 	s.m.observeCall(ctx, "read_tail", began, err)

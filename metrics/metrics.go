@@ -63,9 +63,11 @@ func New(o Options) *Metrics {
 	m.registerWorkMetrics()
 	m.registerScheduleMetrics()
 	m.registerStoreMetrics()
-	build := m.gauge("ringback_build_info", "1, with the version of Ringback and of Go it was built with.", "version", "go")
+	build := m.gauge("ringback_build_info",
+		"1, with the version of Ringback and of Go it was built with.", "version", "go")
 	build.WithLabelValues(cmp.Or(o.Version, "unknown"), runtime.Version()).Set(1)
-	m.gauge("ringback_max_waiting_requests", "Requests of this process that may wait, for the end of a job or for jobs of pulled topics.").
+	m.gauge("ringback_max_waiting_requests",
+		"Requests of this process that may wait, for the end of a job or for jobs of pulled topics.").
 		WithLabelValues().Set(float64(o.MaxWaiting))
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "ringback_log_lines_dropped_total",

@@ -100,7 +100,8 @@ func TestMetrics_AreDocumented(t *testing.T) {
 			require.Contains(t, table, name, "%s does not document it", file)
 			require.Equal(t, is[0], table[name][0], "the type of %s in %s", name, file)
 			labels := strings.FieldsFunc(strings.TrimPrefix(table[name][1], "-"), func(r rune) bool { return r == ',' })
-			require.ElementsMatch(t, strings.FieldsFunc(is[1], func(r rune) bool { return r == ',' }), labels, "the labels of %s in %s", name, file)
+			require.ElementsMatch(t, strings.FieldsFunc(is[1], func(r rune) bool { return r == ',' }), labels,
+				"the labels of %s in %s", name, file)
 		}
 		for name := range table {
 			require.Contains(t, there, name, "%s documents it, and it does not exist", file)
@@ -153,7 +154,8 @@ func TestHandler_ServesOpenMetricsAndGzip(t *testing.T) {
 	text, err := io.ReadAll(plain)
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(text, []byte("# EOF\n")))
-	require.Contains(t, string(text), `ringback_attempts_total{namespace="default",outcome="2xx",topic="orders",verdict="delivered"} 1.0`)
+	require.Contains(t, string(text),
+		`ringback_attempts_total{namespace="default",outcome="2xx",topic="orders",verdict="delivered"} 1.0`)
 }
 
 func TestHandler_BoundsConcurrentScrapes(t *testing.T) {
@@ -218,9 +220,13 @@ func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				name := "t-" + string(rune('0'+(i+g)%10))
-				m.AttemptEnded(pool.AttemptEvent{Namespace: "default", Topic: name, Result: &policy.Result{Status: 100 * (1 + i%5)}})
+				m.AttemptEnded(pool.AttemptEvent{
+					Namespace: "default", Topic: name,
+					Result: &policy.Result{Status: 100 * (1 + i%5)},
+				})
 				_, _ = model.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry(name, name)})
-				_, _ = model.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
+				_, _ = model.Shards()[0].TopicStats(t.Context(),
+					store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 			}
 		})
 		all.Go(func() {

@@ -38,13 +38,16 @@ type storeSeries struct {
 // registerStoreMetrics registers the metrics of the store.
 func (m *Metrics) registerStoreMetrics() {
 	m.calls = m.histogram("ringback_store_seconds",
-		"Duration of calls of the store, except waits for wake-ups. Outcome refused is caused by the caller: no such job, another version or state, a lost lease, another leader, or a cancelled call.",
+		"Duration of calls of the store, except waits for wake-ups. Outcome refused is caused by the caller: no such "+
+			"job, another version or state, a lost lease, another leader, or a cancelled call.",
 		callBuckets, "store", "method", "outcome")
 	settlements := m.counter("ringback_settlements_total",
-		"Settlements of this process by outcome: ends of attempts (recorded) and longer leases (extended). Attempts with a lost lease are repeated.",
+		"Settlements of this process by outcome: ends of attempts (recorded) and longer leases (extended). Attempts "+
+			"with a lost lease are repeated.",
 		"outcome")
 	moves := m.counter("ringback_carrier_moves_total",
-		"Jobs that this process's carrier moved to ready, returned from expired leases (lease_expired), or took from the outbox.", "what")
+		"Jobs that this process's carrier moved to ready, returned from expired leases (lease_expired), or took from "+
+			"the outbox.", "what")
 	swept := m.counter("ringback_swept_total",
 		"Ended jobs that this process removed by retention, and ids whose id window ended.", "what")
 	clockSteps := m.counter("ringback_clock_steps_total",
@@ -74,7 +77,8 @@ type storeMetrics struct {
 	waitFailures *prometheus.CounterVec
 }
 
-// ofStore returns the metrics of a store. Its series of faults are created at once, so that a first fault is an increase.
+// ofStore returns the metrics of a store. Its series of faults are created at once, so that a first fault is an
+// increase.
 func (m *Metrics) ofStore(name string) *storeMetrics {
 	labels := prometheus.Labels{"store": name}
 	s := &storeMetrics{
@@ -107,9 +111,11 @@ func callOutcome(ctx context.Context, err error) string {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrVersion),
 		errors.Is(err, store.ErrLeaseLost), errors.Is(err, store.ErrNotLeader):
 		return rejected
-	case errors.Is(ctx.Err(), context.Canceled) && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
+	case errors.Is(ctx.Err(), context.Canceled) &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		return rejected
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return unavailable
 	default:
 		return errored

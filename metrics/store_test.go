@@ -26,8 +26,8 @@ func TestStore_BehavesLikeTheWrappedStore(t *testing.T) {
 		now := func() time.Time { return at }
 		model := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: now})
 		return storetest.Engine{
-			Store: metrics.New(metrics.Options{}).Store("main", model), Now: now, Defaults: policy.Builtin(), IsSlow: true,
-			Advance: func(d time.Duration) { at = at.Add(d) },
+			Store: metrics.New(metrics.Options{}).Store("main", model), Now: now,
+			Defaults: policy.Builtin(), IsSlow: true, Advance: func(d time.Duration) { at = at.Add(d) },
 		}
 	})
 }
@@ -35,7 +35,10 @@ func TestStore_BehavesLikeTheWrappedStore(t *testing.T) {
 var queue = job.Queue{Namespace: "default", Topic: "orders", Lane: "a"}
 
 func entry(id, topic string) store.NewJob {
-	return store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: job.Queue{Namespace: "default", Topic: topic, Lane: "a"}}}, Fingerprint: []byte(id)}
+	return store.NewJob{New: job.New{Spec: job.Spec{
+		ID:    id,
+		Queue: job.Queue{Namespace: "default", Topic: topic, Lane: "a"},
+	}}, Fingerprint: []byte(id)}
 }
 
 // calls are one of each method of the contract.
@@ -113,8 +116,14 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 
 // settingsNames are the names of the methods of store.Settings, which a store and its shards have.
 var settingsNames = map[reflect.Type]map[string]string{
-	reflect.TypeFor[store.Store](): {"PutDocument": "put_topic", "GetDocuments": "get_topics", "ListDocuments": "topics"},
-	reflect.TypeFor[store.Shard](): {"PutDocument": "put_lane", "GetDocuments": "get_lanes", "ListDocuments": "list_lanes"},
+	reflect.TypeFor[store.Store](): {
+		"PutDocument": "put_topic", "GetDocuments": "get_topics",
+		"ListDocuments": "topics",
+	},
+	reflect.TypeFor[store.Shard](): {
+		"PutDocument": "put_lane", "GetDocuments": "get_lanes",
+		"ListDocuments": "list_lanes",
+	},
 }
 
 // untimed methods ask nothing of the store's data, or wait.
@@ -169,7 +178,9 @@ func TestStore_TimesLeadership(t *testing.T) {
 	require.NoError(t, held.Release(t.Context()))
 	require.ErrorIs(t, held.Extend(t.Context()), store.ErrNotLeader)
 	got := scrape(t, m)
-	for _, c := range [][2]string{{"lead", "ok"}, {"lead", "refused"}, {"extend", "ok"}, {"release", "ok"}, {"extend", "refused"}} {
+	for _, c := range [][2]string{
+		{"lead", "ok"}, {"lead", "refused"}, {"extend", "ok"}, {"release", "ok"}, {"extend", "refused"},
+	} {
 		require.InDelta(t, 1, got.value(t, "ringback_store_seconds_count", "method", c[0], "outcome", c[1]), 0, c)
 	}
 }
@@ -237,21 +248,25 @@ func TestStore_SeparatesCallerErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		"an answer":                            {ctx, nil, "ok"},
-		"no such job":                          {ctx, fmt.Errorf("get: %w", store.ErrNotFound), "refused"},
-		"another version":                      {ctx, store.ErrVersion, "refused"},
-		"a lost lease":                         {ctx, store.ErrLeaseLost, "refused"},
-		"another leader":                       {ctx, store.ErrNotLeader, "refused"},
-		"another state":                        {ctx, fmt.Errorf("replace: %w", &store.StateError{State: job.Dead}), "refused"},
-		"a caller that left":                   {gone, fmt.Errorf("get: %w", context.Canceled), "refused"},
-		"a caller that left, as the store has": {gone, &store.UnavailableError{Reason: "?", Err: context.Canceled}, "refused"},
-		"a caller that left for a reason":      {stopped, fmt.Errorf("get: %w", why), "refused"},
-		"a caller that left a broken store":    {gone, away, "unavailable"},
-		"no caller left":                       {ctx, context.Canceled, "error"},
-		"a caller whose time ran out":          {late, errors.New("read: i/o timeout"), "unavailable"},
-		"the store's own time ran out":         {ctx, context.DeadlineExceeded, "unavailable"},
-		"the store is away":                    {ctx, fmt.Errorf("claim: %w", away), "unavailable"},
-		"a bug":                                {ctx, errors.New("syntax error"), "error"},
+		"an answer":       {ctx, nil, "ok"},
+		"no such job":     {ctx, fmt.Errorf("get: %w", store.ErrNotFound), "refused"},
+		"another version": {ctx, store.ErrVersion, "refused"},
+		"a lost lease":    {ctx, store.ErrLeaseLost, "refused"},
+		"another leader":  {ctx, store.ErrNotLeader, "refused"},
+		"another state": {
+			ctx, fmt.Errorf("replace: %w", &store.StateError{State: job.Dead}), "refused",
+		},
+		"a caller that left": {gone, fmt.Errorf("get: %w", context.Canceled), "refused"},
+		"a caller that left, as the store has": {
+			gone, &store.UnavailableError{Reason: "?", Err: context.Canceled}, "refused",
+		},
+		"a caller that left for a reason":   {stopped, fmt.Errorf("get: %w", why), "refused"},
+		"a caller that left a broken store": {gone, away, "unavailable"},
+		"no caller left":                    {ctx, context.Canceled, "error"},
+		"a caller whose time ran out":       {late, errors.New("read: i/o timeout"), "unavailable"},
+		"the store's own time ran out":      {ctx, context.DeadlineExceeded, "unavailable"},
+		"the store is away":                 {ctx, fmt.Errorf("claim: %w", away), "unavailable"},
+		"a bug":                             {ctx, errors.New("syntax error"), "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := metrics.New(metrics.Options{})
@@ -276,7 +291,9 @@ func TestStore_CountsInsertionsByTopicAndOutcome(t *testing.T) {
 	m := metrics.New(metrics.Options{})
 	entries := []store.NewJob{entry("a", "x"), entry("b", "x"), entry("c", "y"), entry("d", "x"), entry("e", "y")}
 	results := make([]store.InsertResult, len(entries))
-	for i, outcome := range []store.Outcome{store.Created, store.Created, store.Existing, store.Conflict, store.Created} {
+	for i, outcome := range []store.Outcome{
+		store.Created, store.Created, store.Existing, store.Conflict, store.Created,
+	} {
 		results[i].Outcome = outcome
 	}
 	_, err := m.Store("main", stub{inserted: results}).Shards()[0].Insert(t.Context(), "", entries)
@@ -295,7 +312,8 @@ func TestStore_CountsInsertionsByTopicAndOutcome(t *testing.T) {
 		{"y", "existing", 1},
 		{"y", "failed", 2},
 	} {
-		require.InDelta(t, c.n, got.value(t, "ringback_jobs_inserted_total", "topic", c.topic, "outcome", c.outcome), 0, c)
+		require.InDelta(t, c.n,
+			got.value(t, "ringback_jobs_inserted_total", "topic", c.topic, "outcome", c.outcome), 0, c)
 	}
 	require.InDelta(t, 10, got.sum("ringback_jobs_inserted_total"), 0)
 }
@@ -324,7 +342,8 @@ func TestStore_CountsRecordedEnds(t *testing.T) {
 	_, _, err = m.Store("main", stub{err: store.ErrUnavailable}).Shards()[0].Settle(t.Context(), "", items, nil)
 	require.Error(t, err)
 	extension := store.Settlement{Queue: job.Queue{Namespace: "n", Topic: "pulled", Lane: "l"}, Extend: time.Minute}
-	_, _, err = m.Store("main", stub{errs: []error{nil, store.ErrCancelRequested}}).Shards()[0].Settle(t.Context(), "", []store.Settlement{extension, extension}, nil)
+	_, _, err = m.Store("main", stub{errs: []error{nil, store.ErrCancelRequested}}).Shards()[0].Settle(t.Context(), "",
+		[]store.Settlement{extension, extension}, nil)
 	require.NoError(t, err)
 	got := scrape(t, m)
 	require.InDelta(t, 2, got.value(t, "ringback_settlements_total", "outcome", "extended"), 0)
@@ -333,7 +352,8 @@ func TestStore_CountsRecordedEnds(t *testing.T) {
 	require.InDelta(t, 1, got.value(t, "ringback_settlements_total", "outcome", "lease_lost"), 0)
 	require.InDelta(t, 9, got.value(t, "ringback_settlements_total", "outcome", "failed"), 0)
 	require.InDelta(t, 4, got.sum("ringback_jobs_ended_total"), 0)
-	require.InDelta(t, 2, got.value(t, "ringback_jobs_ended_total", "topic", "orders", "state", "delivered", "reason", "none"), 0)
+	require.InDelta(t, 2,
+		got.value(t, "ringback_jobs_ended_total", "topic", "orders", "state", "delivered", "reason", "none"), 0)
 	require.InDelta(t, 1, got.value(t, "ringback_jobs_ended_total", "state", "dead", "reason", "max_age"), 0)
 	require.InDelta(t, 1, got.value(t, "ringback_jobs_ended_total", "state", "dead", "reason", "other"), 0)
 	for _, reason := range policy.Reasons() {
@@ -344,7 +364,8 @@ func TestStore_CountsRecordedEnds(t *testing.T) {
 
 func TestStore_CountsCarrierMovesAndSweeps(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	done := stub{carried: store.CarryResult{Moved: 5, ExpiredLeases: 2, Outbox: make([]store.NewJob, 3), ClockStep: -time.Second}, swept: store.SweepResult{Jobs: 7, IDs: 4}}
+	done := stub{carried: store.CarryResult{Moved: 5, ExpiredLeases: 2, Outbox: make([]store.NewJob,
+		3), ClockStep: -time.Second}, swept: store.SweepResult{Jobs: 7, IDs: 4}}
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store("main", done), m.Store("main", failed), m.Store("main", done)} {
@@ -363,14 +384,19 @@ func TestStore_CountsCarrierMovesAndSweeps(t *testing.T) {
 
 func TestStore_CountsRepairsByKind(t *testing.T) {
 	m := metrics.New(metrics.Options{})
-	done := stub{repaired: store.RepairResult{Repairs: map[store.RepairKind]int{store.RepairUnplaced: 3, store.RepairCounter: 1}}}
+	done := stub{repaired: store.RepairResult{Repairs: map[store.RepairKind]int{
+		store.RepairUnplaced: 3,
+		store.RepairCounter:  1,
+	}}}
 	failed := done
 	failed.err = store.ErrUnavailable
 	for _, s := range []store.Store{m.Store("main", done), m.Store("main", failed)} {
 		_, _ = s.Shards()[0].Repair(t.Context())
 	}
 	got := scrape(t, m)
-	require.InDelta(t, 6, got.value(t, "ringback_store_repairs_total", "kind", "unplaced"), 0, "what a call repaired before it failed counts")
+	require.InDelta(t, 6, got.value(t, "ringback_store_repairs_total", "kind", "unplaced"), 0,
+		"what a call repaired before it failed counts")
 	require.InDelta(t, 2, got.value(t, "ringback_store_repairs_total", "kind", "counter"), 0)
-	require.Len(t, got.all("ringback_store_repairs_total"), len(store.RepairKinds()), "each kind is there from the start")
+	require.Len(t, got.all("ringback_store_repairs_total"), len(store.RepairKinds()),
+		"each kind is there from the start")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// other is the topic in the labels of the topics without their own series, and the namespace of those of a process. None has
-// that name: clients cannot use the prefix _.
+// other is the topic in the labels of the topics without their own series, and the namespace of those of a process.
+// None has that name: clients cannot use the prefix _.
 const other = "_other"
 
 // maxTopicName is the longest name of a topic, in bytes.
@@ -102,7 +102,8 @@ func (t *topics) add(name topicName) *topic {
 	if len(known) >= maxTopics {
 		return t.other
 	}
-	name = topicName{strings.Clone(name.namespace), strings.Clone(name.topic)} // they may share memory with a large reply
+	// they may share memory with a large reply
+	name = topicName{strings.Clone(name.namespace), strings.Clone(name.topic)}
 	grown := maps.Clone(known)
 	grown[name] = &topic{topicName: name}
 	t.byName.Store(&grown)

@@ -4,7 +4,8 @@ import "github.com/ringback/ringback/store"
 
 // registerWorkMetrics registers the counter of bulk work.
 func (m *Metrics) registerWorkMetrics() {
-	m.work = m.counter("ringback_work_jobs_total", "Jobs that bulk work has treated in this process, by its action and by outcome.", "action", "outcome")
+	m.work = m.counter("ringback_work_jobs_total",
+		"Jobs that bulk work has treated in this process, by its action and by outcome.", "action", "outcome")
 }
 
 // WorkTreated counts jobs that bulk work has treated.

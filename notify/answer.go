@@ -21,13 +21,15 @@ const maxValue = 256
 // buffers are for bytes that are read and dropped.
 var buffers = sync.Pool{New: func() any { return new([8 << 10]byte) }}
 
-// read converts a response to a result with the first keep bytes of its body; zero: job.MaxAttemptBody. The whole body, or
-// its first MaxRead bytes, must arrive within the attempt's limit: a truncated response is an error, even with status 200.
+// read converts a response to a result with the first keep bytes of its body; zero: job.MaxAttemptBody. The whole body,
+// or its first MaxRead bytes, must arrive within the attempt's limit: a truncated response is an error, even with
+// status 200.
 //
 // RFC 9110 §15 defines statuses from 100 to 599; those up to 999 are failures, which policy retries.
 func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	if resp.StatusCode < 100 || resp.StatusCode > 999 {
-		return policy.Result{Class: policy.ClassHTTP, Error: policy.OneLine(fmt.Sprintf("malformed status %q: HTTP has 100 to 599",
+		return policy.Result{Class: policy.ClassHTTP, Error: policy.OneLine(fmt.Sprintf("malformed status %q: HTTP "+
+			"has 100 to 599",
 			strings.TrimSpace(resp.Status)), maxText)}
 	}
 	result := policy.Result{
@@ -50,7 +52,8 @@ func (a *attempt) read(resp *http.Response, keep int) policy.Result {
 	return result
 }
 
-// keepBody reads up to MaxRead bytes of a body and returns the first keep. Reading to the end makes the connection reusable.
+// keepBody reads up to MaxRead bytes of a body and returns the first keep. Reading to the end makes the connection
+// reusable.
 func keepBody(body io.Reader, keep int) ([]byte, error) {
 	if body == http.NoBody {
 		return nil, nil

@@ -94,7 +94,8 @@ var wantedResults = map[badreceiver.Kind]wantedResult{
 	badreceiver.RecordStalls:     {class: policy.ClassTimeoutHeaders},
 	badreceiver.AnswersLateTLS:   {status: 200, body: "ok"},
 
-	badreceiver.HTTP2ShortFields:    {class: policy.ClassTimeoutHeaders}, // fields beyond the limit are dropped, but the header must end
+	// fields beyond the limit are dropped, but the header must end
+	badreceiver.HTTP2ShortFields:    {class: policy.ClassTimeoutHeaders},
 	badreceiver.HTTP2HeaderStalls:   {class: policy.ClassTimeoutHeaders},
 	badreceiver.HTTP2HeaderBomb:     {class: policy.ClassTooLarge},
 	badreceiver.HTTP2EndlessHeader:  {class: policy.ClassHTTP},
@@ -125,15 +126,16 @@ func (o wantedResult) check(t *testing.T, got policy.Result) {
 	require.Less(t, got.Duration, answerLimit)
 }
 
-// checkAmongOthers is check for one of many concurrent attempts. They may be so slow that they time out in another phase.
-// Where connections are closed without notice, a request may be on one: it is unknown whether it was processed, so the
-// attempt fails and is retried.
+// checkAmongOthers is check for one of many concurrent attempts. They may be so slow that they time out in another
+// phase. Where connections are closed without notice, a request may be on one: it is unknown whether it was processed,
+// so the attempt fails and is retried.
 func (o wantedResult) checkAmongOthers(t *testing.T, kind badreceiver.Kind, got policy.Result) {
 	t.Helper()
 	switch {
 	case kind == badreceiver.ClosesAfter && got.Class == policy.ClassReset:
 		require.Zero(t, got.Status)
-	case strings.HasPrefix(string(kind), "http2_") && (got.Class == policy.ClassReset || got.Class == policy.ClassHTTP || got.Class.Timeout()):
+	case strings.HasPrefix(string(kind), "http2_") &&
+		(got.Class == policy.ClassReset || got.Class == policy.ClassHTTP || got.Class.Timeout()):
 		// Another request of the connection ended it, or kept it busy.
 	case (kind == badreceiver.AnswersLate || kind == badreceiver.AnswersLateTLS) && got.Status == 299:
 	case o.class.Timeout():
@@ -162,7 +164,9 @@ func attempt(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time
 }
 
 // attemptOf makes an attempt of a lane, which is a part of its job's id.
-func attemptOf(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration, lane string) policy.Result {
+func attemptOf(
+	t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit time.Duration, lane string,
+) policy.Result {
 	t.Helper()
 	return s.Deliver(t.Context(), job.Request{
 		Ref:         job.Ref{Namespace: "default", ID: "job-of-" + lane},
@@ -178,7 +182,9 @@ func attemptOf(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, limit ti
 }
 
 // parallelAttempts makes concurrent attempts.
-func parallelAttempts(t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit time.Duration) []policy.Result {
+func parallelAttempts(
+	t *testing.T, s *notify.Sender, r *badreceiver.Receiver, n int, limit time.Duration,
+) []policy.Result {
 	t.Helper()
 	results := make([]policy.Result, n)
 	var attempts sync.WaitGroup
@@ -259,7 +265,8 @@ func TestBadReceivers_ParallelAttemptsKeepResponsesApart(t *testing.T) {
 					delivered++
 				}
 			}
-			require.Equal(t, r.Requests(), delivered, "each request that was heard was one attempt's, and its answer too")
+			require.Equal(t, r.Requests(), delivered,
+				"each request that was heard was one attempt's, and its answer too")
 			if kind != badreceiver.ClosesAfter { // requests may have been under way when their connection was closed
 				require.Equal(t, abreast*rounds, delivered)
 			}

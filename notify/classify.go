@@ -22,8 +22,8 @@ const maxText = 300
 
 // classify returns the class of an attempt's error and a one-line description.
 //
-// Order matters. An error that only this process, the peer or the network can cause counts even if the limit passed at the
-// same time. Any other error after the end of the context is its consequence.
+// Order matters. An error that only this process, the peer or the network can cause counts even if the limit passed at
+// the same time. Any other error after the end of the context is its consequence.
 func (a *attempt) classify(err error) (policy.ErrorClass, string) {
 	class, text := a.classOf(err)
 	return class, policy.OneLine(text, maxText)
@@ -47,7 +47,8 @@ func (a *attempt) classOf(err error) (policy.ErrorClass, string) {
 	ranOut := ok && timeout.Timeout()
 	cause := context.Cause(a.Context)
 	switch {
-	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit: // dials and package h1 have deadlines; a timer may be late
+	// dials and package h1 have deadlines; a timer may be late
+	case errors.Is(cause, conn.ErrLimit), cause == nil && after >= a.Limit:
 		return timeoutFailure(at, fmt.Sprintf("the limit of %s for the whole attempt ran out", a.Limit))
 	case cause != nil:
 		return policy.ClassShutdown, "the attempt was given up: this process stops"
@@ -204,7 +205,8 @@ const lostText = "the connection was lost before the answer was complete"
 const givenBackText = "the receiver gave the request back unanswered"
 
 // tooLargeText is the text for a response beyond h1.MaxHeader or h1.MaxHeaderLines.
-var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d lines that are read",
+var tooLargeText = fmt.Sprintf("the header of the answer, with its interim answers, has more than the %d KiB or %d "+
+	"lines that are read",
 	h1.MaxHeader>>10, h1.MaxHeaderLines)
 
 // byText classifies an error on an open connection. Unknown errors are errors of the response.
@@ -215,5 +217,6 @@ func byText(err error) (policy.ErrorClass, string) {
 			return known.class, cmp.Or(known.text, own)
 		}
 	}
-	return policy.ClassHTTP, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "), "HTTP/1.x transport connection broken: ")
+	return policy.ClassHTTP, strings.TrimPrefix(strings.TrimPrefix(own, "net/http: "),
+		"HTTP/1.x transport connection broken: ")
 }

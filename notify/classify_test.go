@@ -73,21 +73,53 @@ func TestClassify_FailuresOverPlainConnections(t *testing.T) {
 		class policy.ErrorClass
 		text  string
 	}{
-		"closed before the header":    {respondOnce(""), policy.ClassReset, "before there was an answer"},
-		"closed in the header":        {respondOnce("HTTP/1.1 200 OK\r\nX-Y: "), policy.ClassReset, "in the middle"},
-		"closed in the body":          {respondOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), policy.ClassReset, "in the middle"},
-		"closed in a chunk":           {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), policy.ClassReset, "in the middle"},
-		"closed between chunks":       {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), policy.ClassReset, "in the middle"},
-		"garbage":                     {respondOnce("SSH-2.0-OpenSSH_9.9\r\n"), policy.ClassHTTP, "malformed HTTP response"},
-		"garbage status":              {respondOnce("HTTP/1.1 abc\r\n\r\n"), policy.ClassHTTP, "malformed HTTP status"},
-		"garbage version":             {respondOnce("HTTP/x 200 OK\r\n\r\n"), policy.ClassHTTP, "malformed HTTP version"},
-		"garbage header":              {respondOnce("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), policy.ClassHTTP, "malformed MIME header"},
-		"garbage length":              {respondOnce("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), policy.ClassHTTP, "bad Content-Length"},
-		"garbage chunk":               {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), policy.ClassHTTP, "chunk"},
-		"unknown coding":              {respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), policy.ClassHTTP, "unsupported transfer encoding"},
-		"a header that is too large":  {respondOnce("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
-		"headers that are too many":   {respondOnce("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
-		"reset before the header":     {func(c net.Conn) { readRequest(bufio.NewReader(c)); reset(c) }, policy.ClassReset, "reset"},
+		"closed before the header": {respondOnce(""), policy.ClassReset, "before there was an answer"},
+		"closed in the header":     {respondOnce("HTTP/1.1 200 OK\r\nX-Y: "), policy.ClassReset, "in the middle"},
+		"closed in the body": {
+			respondOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
+			policy.ClassReset, "in the middle",
+		},
+		"closed in a chunk": {
+			respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
+			policy.ClassReset, "in the middle",
+		},
+		"closed between chunks": {
+			respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"),
+			policy.ClassReset, "in the middle",
+		},
+		"garbage": {
+			respondOnce("SSH-2.0-OpenSSH_9.9\r\n"), policy.ClassHTTP,
+			"malformed HTTP response",
+		},
+		"garbage status": {respondOnce("HTTP/1.1 abc\r\n\r\n"), policy.ClassHTTP, "malformed HTTP status"},
+		"garbage version": {
+			respondOnce("HTTP/x 200 OK\r\n\r\n"), policy.ClassHTTP,
+			"malformed HTTP version",
+		},
+		"garbage header": {
+			respondOnce("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), policy.ClassHTTP,
+			"malformed MIME header",
+		},
+		"garbage length": {
+			respondOnce("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"),
+			policy.ClassHTTP, "bad Content-Length",
+		},
+		"garbage chunk": {
+			respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+			policy.ClassHTTP, "chunk",
+		},
+		"unknown coding": {
+			respondOnce("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"),
+			policy.ClassHTTP, "unsupported transfer encoding",
+		},
+		"a header that is too large": {respondOnce("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) +
+			"\r\n\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
+		"headers that are too many": {respondOnce("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) +
+			"\r\n"), policy.ClassTooLarge, "16 KiB or 100 lines"},
+		"reset before the header": {
+			func(c net.Conn) { readRequest(bufio.NewReader(c)); reset(c) },
+			policy.ClassReset, "reset",
+		},
 		"closed without reading":      {reset, policy.ClassReset, ""},
 		"TLS where none was expected": {respondOnce("\x15\x03\x01\x00\x02\x02\x16"), policy.ClassHTTP, "malformed"},
 	}
@@ -121,21 +153,34 @@ func TestClassify_FailedDials(t *testing.T) {
 		err   error
 		class policy.ErrorClass
 	}{
-		"no route":          {opError(syscall.EHOSTUNREACH), policy.ClassUnreachable},
-		"no network":        {opError(syscall.ENETUNREACH), policy.ClassUnreachable},
-		"refused":           {opError(syscall.ECONNREFUSED), policy.ClassRefused},
-		"by the system":     {opError(syscall.ETIMEDOUT), policy.ClassTimeoutDial},
-		"no such name":      {opError(&net.DNSError{Name: "x.invalid", Err: "no such host", IsNotFound: true}), policy.ClassDNS},
-		"no name server":    {opError(&net.DNSError{Name: "x.invalid", Err: "i/o timeout", IsTimeout: true}), policy.ClassDNS},
-		"bad name server":   {opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}), policy.ClassDNS},
-		"no more sockets":   {opError(syscall.EMFILE), policy.ClassLocalResources},
-		"strange address":   {opError(syscall.EINVAL), policy.ClassOther},
-		"partly refused":    {&conn.PartlyBlockedError{Blocked: &guard.BlockedError{Target: "10.0.0.1", Rule: "private"}}, policy.ClassUnreachable},
+		"no route":      {opError(syscall.EHOSTUNREACH), policy.ClassUnreachable},
+		"no network":    {opError(syscall.ENETUNREACH), policy.ClassUnreachable},
+		"refused":       {opError(syscall.ECONNREFUSED), policy.ClassRefused},
+		"by the system": {opError(syscall.ETIMEDOUT), policy.ClassTimeoutDial},
+		"no such name": {
+			opError(&net.DNSError{Name: "x.invalid", Err: "no such host", IsNotFound: true}),
+			policy.ClassDNS,
+		},
+		"no name server": {
+			opError(&net.DNSError{Name: "x.invalid", Err: "i/o timeout", IsTimeout: true}),
+			policy.ClassDNS,
+		},
+		"bad name server": {
+			opError(&net.DNSError{Name: "x.invalid", Err: "server misbehaving", IsTemporary: true}),
+			policy.ClassDNS,
+		},
+		"no more sockets": {opError(syscall.EMFILE), policy.ClassLocalResources},
+		"strange address": {opError(syscall.EINVAL), policy.ClassOther},
+		"partly refused": {&conn.PartlyBlockedError{Blocked: &guard.BlockedError{
+			Target: "10.0.0.1",
+			Rule:   "private",
+		}}, policy.ClassUnreachable},
 		"refused by us":     {opError(&guard.BlockedError{Target: "10.0.0.1", Rule: "private"}), policy.ClassBlocked},
 		"something unknown": {errors.New("what\nis this"), policy.ClassOther},
 	}
 	for name, test := range tests {
-		s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
+		s := newSender(t,
+			Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, test.err }})
 		result := s.Deliver(t.Context(), newRequest("http://x.invalid/"))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
 		require.NotContains(t, result.Error, "\n")
@@ -158,9 +203,11 @@ func TestClassify_DistinguishesMissingNamesFromFailingNameServers(t *testing.T) 
 	require.Equal(t, "there is no such name: shop.invalid has no address", result.Error)
 
 	for text, err := range map[string]*net.DNSError{
-		"there is no such name: x has no address":                    {Name: "x", Err: "no such host", IsNotFound: true},
-		"the name server did not answer for x":                       {Name: "x", Err: "i/o timeout", IsTimeout: true},
-		"the name server could not answer for x: server misbehaving": {Name: "x", Err: "server misbehaving", IsTemporary: true},
+		"there is no such name: x has no " +
+			"address": {Name: "x", Err: "no such host", IsNotFound: true},
+		"the name server did not answer for x": {Name: "x", Err: "i/o timeout", IsTimeout: true},
+		"the name server could not answer for x: server " +
+			"misbehaving": {Name: "x", Err: "server misbehaving", IsTemporary: true},
 	} {
 		require.Equal(t, text, dnsText(err))
 	}

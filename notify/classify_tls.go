@@ -15,13 +15,16 @@ import (
 
 const noVersion = "no version of it from 1.2 on is spoken at this port"
 
-// renegotiationText is the text for a receiver that begins a second handshake, as it does to ask for a certificate for one path.
-const renegotiationText = "TLS: the receiver asks for a certificate after the request (renegotiation), which Ringback does not answer: " +
+// renegotiationText is the text for a receiver that begins a second handshake, as it does to ask for a certificate for
+// one path.
+const renegotiationText = "TLS: the receiver asks for a certificate after the request (renegotiation), which " +
+	"Ringback does not answer: " +
 	"let it ask in the handshake, and set the topic's client_cert"
 
 // Hints at what to do about old devices and receivers, which Go's newer defaults exclude.
 const (
-	helloHint  = "; if curl reaches it, something on the way may fail on a ClientHello of two packets: start Ringback with GODEBUG=tlsmlkem=0"
+	helloHint = "; if curl reaches it, something on the way may fail on a ClientHello of two packets: start " +
+		"Ringback with GODEBUG=tlsmlkem=0"
 	cipherHint = "; if curl reaches it, it may know RSA key exchange only: start Ringback with GODEBUG=tlsrsakex=1"
 )
 
@@ -68,7 +71,8 @@ func certificateFailure(err error) policy.ErrorClass {
 		switch invalid.Reason {
 		case x509.Expired: // or not valid yet
 			return policy.ClassTLSExpired
-		case x509.NotAuthorizedToSign, x509.CANotAuthorizedForThisName, x509.CANotAuthorizedForExtKeyUsage, x509.TooManyIntermediates:
+		case x509.NotAuthorizedToSign, x509.CANotAuthorizedForThisName, x509.CANotAuthorizedForExtKeyUsage,
+			x509.TooManyIntermediates:
 			return policy.ClassTLSAuthority
 		default:
 			return policy.ClassTLS
@@ -103,7 +107,8 @@ const (
 // certificate after our side of the handshake ended.
 func alertFailure(code tls.AlertError, err error) (policy.ErrorClass, string) {
 	switch code {
-	case alertBadCertificate, alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired, alertCertificateUnknown,
+	case alertBadCertificate, alertUnsupportedCert, alertCertificateRevoked, alertCertificateExpired,
+		alertCertificateUnknown,
 		alertUnknownCA, alertAccessDenied, alertCertificateRequired:
 		return policy.ClassTLSClient, clientText(err)
 	case alertProtocolVersion, alertInappropriateFallback:

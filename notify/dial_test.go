@@ -94,8 +94,8 @@ func listenTwice(t *testing.T) (port string, first net.Listener, came *atomic.In
 	return "", nil, nil
 }
 
-// The checked address is the one that is dialled, so that a name that changes between two attempts, or between a check and
-// its dial, has no effect.
+// The checked address is the one that is dialled, so that a name that changes between two attempts, or between a check
+// and its dial, has no effect.
 func TestDial_ResistsDNSRebinding(t *testing.T) {
 	for name, admitting := range map[string]guard.Options{
 		"a network": {AllowTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
@@ -143,20 +143,32 @@ func TestDial_ChecksNames(t *testing.T) {
 		class policy.ErrorClass
 		text  string
 	}{
-		"allowed":         {guard.Options{AllowHosts: []string{"shop.internal"}}, "Shop.Internal.", policy.ClassNone, ""},
-		"allowed below":   {guard.Options{AllowHosts: []string{"*.internal"}}, "shop.internal", policy.ClassNone, ""},
-		"not allowed":     {guard.Options{AllowHosts: []string{"*.shop.internal"}}, "shop.internal", policy.ClassBlocked, "--allow-targets shop.internal"},
-		"not its address": {guard.Options{AllowHosts: []string{"shop.internal"}}, "127.0.0.1", policy.ClassBlocked, "--allow-private"},
+		"allowed": {
+			guard.Options{AllowHosts: []string{"shop.internal"}}, "Shop.Internal.", policy.ClassNone, "",
+		},
+		"allowed below": {guard.Options{AllowHosts: []string{"*.internal"}}, "shop.internal", policy.ClassNone, ""},
+		"not allowed": {
+			guard.Options{AllowHosts: []string{"*.shop.internal"}},
+			"shop.internal",
+			policy.ClassBlocked, "--allow-targets shop.internal",
+		},
+		"not its address": {
+			guard.Options{AllowHosts: []string{"shop.internal"}}, "127.0.0.1", policy.ClassBlocked, "--allow-private",
+		},
 		"denied": {
 			guard.Options{AllowPrivate: true, DenyHosts: []string{"shop.internal"}},
 			"SHOP.internal", policy.ClassBlocked,
 			"shop.internal may not be called: --deny-targets shop.internal denies it",
 		},
 		"denied in other letters": {
-			guard.Options{AllowPrivate: true, DenyHosts: []string{"shop.internal"}}, "ｓhop.internal", policy.ClassBlocked, "denies it",
+			guard.Options{AllowPrivate: true, DenyHosts: []string{"shop.internal"}},
+			"ｓhop.internal",
+			policy.ClassBlocked, "denies it",
 		},
 		"denied wins": {
-			guard.Options{AllowHosts: []string{"shop.internal"}, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			guard.Options{AllowHosts: []string{"shop.internal"}, DenyTargets: []netip.Prefix{
+				netip.MustParsePrefix("127.0.0.0/8"),
+			}},
 			"shop.internal", policy.ClassBlocked, "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it",
 		},
 	} {
@@ -195,6 +207,7 @@ func TestDial_BlocksAHostWhenAllItsAddressesAreBlocked(t *testing.T) {
 			require.Equal(t, policy.ClassBlocked, result.Class, result.Error)
 			continue
 		}
-		require.Contains(t, []policy.ErrorClass{policy.ClassUnreachable, policy.ClassRefused}, result.Class, result.Error)
+		require.Contains(t, []policy.ErrorClass{policy.ClassUnreachable, policy.ClassRefused},
+			result.Class, result.Error)
 	}
 }

@@ -48,7 +48,8 @@ func TestHeaderLimit_AppliesToEveryConnection(t *testing.T) {
 		fields, size = c.fields, c.size
 		for name, server := range map[string]*httptest.Server{"plain": plain, "TLS": secure, "HTTP/2": http2} {
 			result := s.Deliver(t.Context(), newRequest(server.URL))
-			require.Equal(t, c.class, result.Class, "%s, %d fields of %d bytes: %s", name, c.fields, c.size, result.Error)
+			require.Equal(t, c.class, result.Class, "%s, %d fields of %d bytes: %s", name,
+				c.fields, c.size, result.Error)
 			if c.class == policy.ClassTooLarge {
 				require.Equal(t, tooLargeText, result.Error, name)
 				require.Zero(t, result.Status, name)
@@ -60,12 +61,13 @@ func TestHeaderLimit_AppliesToEveryConnection(t *testing.T) {
 // The limit applies while the header is read.
 func TestHeaderLimit_EndsEndlessHeaders(t *testing.T) {
 	for name, text := range map[string]string{
-		"short lines":     "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", h1.MaxHeaderLines+1),
-		"a long line":     "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", h1.MaxHeader),
-		"a status line":   "HTTP/1.1 200 " + strings.Repeat("a", h1.MaxHeader),
-		"interim answers": strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", h1.MaxHeaderLines) + "HTTP/1.1 200 OK\r\nA: b\r\n",
-		"folded lines":    "HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat(" c\r\n", h1.MaxHeaderLines),
-		"behind spaces":   "HTTP/1.1  103 \r\n\r\nHTTP/1.1 200 OK\n" + strings.Repeat("a:\n", h1.MaxHeaderLines+1),
+		"short lines":   "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", h1.MaxHeaderLines+1),
+		"a long line":   "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", h1.MaxHeader),
+		"a status line": "HTTP/1.1 200 " + strings.Repeat("a", h1.MaxHeader),
+		"interim answers": strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", h1.MaxHeaderLines) +
+			"HTTP/1.1 200 OK\r\nA: b\r\n",
+		"folded lines":  "HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat(" c\r\n", h1.MaxHeaderLines),
+		"behind spaces": "HTTP/1.1  103 \r\n\r\nHTTP/1.1 200 OK\n" + strings.Repeat("a:\n", h1.MaxHeaderLines+1),
 	} {
 		addr := receiver(t, afterRequest(func(conn net.Conn) {
 			_, _ = io.WriteString(conn, text)

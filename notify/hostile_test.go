@@ -131,13 +131,15 @@ func TestHostile_EndlessInterimResponses(t *testing.T) {
 }
 
 func TestHostile_InterimResponsesAreSkipped(t *testing.T) {
-	addr := receiver(t, respondOnce("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"))
+	addr := receiver(t,
+		respondOnce("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"))
 	require.Equal(t, 204, deliver(t, newSender(t, Options{}), "http://"+addr, 2*time.Minute).Status)
 }
 
 func TestHostile_SwitchingProtocolsHasNoBody(t *testing.T) {
 	addr := receiver(t, afterRequest(func(conn net.Conn) {
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = io.WriteString(conn,
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 		holdOpen(conn)
 	}))
 	result := deliver(t, newSender(t, Options{}), "http://"+addr, 2*time.Minute)

@@ -11,9 +11,9 @@ import (
 	"github.com/ringback/ringback/notify/conn"
 )
 
-// payload is the body of an attempt whose caller wants to know when it was sent. It is released when it was written to a
-// connection: a hanging receiver would keep it for the whole attempt. If the request may have to be sent again after that,
-// it is released conn.RaceWindow later.
+// payload is the body of an attempt whose caller wants to know when it was sent. It is released when it was written to
+// a connection: a hanging receiver would keep it for the whole attempt. If the request may have to be sent again after
+// that, it is released conn.RaceWindow later.
 type payload struct {
 	mu     sync.Mutex
 	body   []byte

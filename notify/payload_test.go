@@ -61,7 +61,8 @@ func TestPayload_IsReleasedWhenSent(t *testing.T) {
 				ended <- s.Deliver(t.Context(), req)
 			}()
 			require.Eventually(t, func() bool { return sent.Load() == 1 }, 5*time.Minute, time.Millisecond)
-			require.Eventually(t, func() bool { runtime.GC(); return gone.Load() == 1 }, 5*time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { runtime.GC(); return gone.Load() == 1 },
+				5*time.Minute, time.Millisecond)
 			arrived := func() bool { return got.Load() == int64(c.size) }
 			require.Eventually(t, arrived, 5*time.Minute, time.Millisecond, "and all of it arrives")
 			close(over)

@@ -36,9 +36,10 @@ func TestReuse_OnlyAfterACompleteResponse(t *testing.T) {
 		answer string
 		conns  int32
 	}{
-		"a length":          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1},
-		"chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 1},
-		"chunks, a trailer": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n", 1},
+		"a length": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1},
+		"chunks":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 1},
+		"chunks, a trailer": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n2\r\nok\r\n0\r\nX: " +
+			"y\r\n\r\n", 1},
 		"no body":           {"HTTP/1.1 204 No Content\r\n\r\n", 1},
 		"an empty one":      {"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", 1},
 		"a farewell":        {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 2},
@@ -50,7 +51,8 @@ func TestReuse_OnlyAfterACompleteResponse(t *testing.T) {
 		"another protocol":  {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, conns := countingReceiver(t, func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
+			target, conns := countingReceiver(t,
+				func(_ int32, conn net.Conn) { _, _ = io.WriteString(conn, test.answer) })
 			s := newSender(t, Options{})
 			for range 2 {
 				result := s.Deliver(t.Context(), newRequest(target))
@@ -62,8 +64,8 @@ func TestReuse_OnlyAfterACompleteResponse(t *testing.T) {
 	}
 }
 
-// A receiver that refuses a request by its header responds and closes the connection with the rest unread: the write fails
-// with a reset, but the response can be read.
+// A receiver that refuses a request by its header responds and closes the connection with the rest unread: the write
+// fails with a reset, but the response can be read.
 func TestDeliver_ReturnsAResponseToATruncatedRequest(t *testing.T) {
 	s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -100,7 +102,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 // A cancelled attempt leaves no connection that another request could use.
 func TestReuse_CancelledAttemptsEndTheirConnections(t *testing.T) {
 	for name, begun := range map[string]string{
-		"no answer": "", "half a header": "HTTP/1.1 200", "half a body": "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok",
+		"no answer": "", "half a header": "HTTP/1.1 200",
+		"half a body": "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

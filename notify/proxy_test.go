@@ -33,7 +33,8 @@ type forwardProxy struct {
 	asked []*http.Request
 }
 
-// newForwardProxy returns a forward proxy on loopback that connects to route(target). It responds with 502 to an empty route.
+// newForwardProxy returns a forward proxy on loopback that connects to route(target). It responds with 502 to an empty
+// route.
 func newForwardProxy(t *testing.T, route func(target string) string) *forwardProxy {
 	t.Helper()
 	return newForwardProxyOver(t, route, func(conn net.Conn) net.Conn { return conn })
@@ -144,7 +145,9 @@ func TestProxy_GetsTheCheckedAddress(t *testing.T) {
 			}
 			require.Equal(t, []string{"CONNECT 8.8.8.8:8443"}, proxy.targets(), "one tunnel, kept for all attempts")
 			asked := proxy.asked[0]
-			name, password, ok := (&http.Request{Header: http.Header{"Authorization": asked.Header["Proxy-Authorization"]}}).BasicAuth()
+			name, password, ok := (&http.Request{
+				Header: http.Header{"Authorization": asked.Header["Proxy-Authorization"]},
+			}).BasicAuth()
 			require.True(t, ok)
 			require.Equal(t, "us@er pa:ss", name+" "+password)
 			require.Equal(t, "Ringback/7", asked.Header.Get("User-Agent"))
@@ -160,7 +163,10 @@ func TestProxy_MayUseTLS(t *testing.T) {
 		func(conn net.Conn) net.Conn {
 			return tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}})
 		})
-	o := Options{Roots: roots(root, server.Certificate()), ProxyFor: proxyAlways(t, "https://"+proxy.addr), Resolver: fixedResolver("8.8.8.8")}
+	o := Options{
+		Roots: roots(root, server.Certificate()), ProxyFor: proxyAlways(t, "https://"+proxy.addr),
+		Resolver: fixedResolver("8.8.8.8"),
+	}
 	result := newSender(t, o).Deliver(t.Context(), newRequest("https://example.com/"))
 	require.Equal(t, 200, result.Status, result.Error)
 	require.Equal(t, "example.com", (<-got).Host)
@@ -205,11 +211,26 @@ func TestProxy_GuardChecksTargets(t *testing.T) {
 		targets  []string
 	}{
 		"a private literal": {guard.Options{}, "http://10.0.0.5/", nil, policy.ClassBlocked, nil},
-		"a private name":    {guard.Options{}, "http://shop.example/", []string{"192.168.1.1", "169.254.169.254"}, policy.ClassBlocked, nil},
-		"loopback":          {guard.Options{}, "http://127.0.0.1:1/", nil, policy.ClassBlocked, nil},
-		"a mapped literal":  {guard.Options{}, "http://[::ffff:10.0.0.5]/", nil, policy.ClassBlocked, nil},
-		"a denied name":     {guard.Options{DenyHosts: []string{"*.example"}}, "http://SHOP.example./", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
-		"a denied network":  {guard.Options{DenyTargets: []netip.Prefix{netip.MustParsePrefix("8.8.0.0/16")}}, "http://shop.example/", []string{"8.8.8.8"}, policy.ClassBlocked, nil},
+		"a private name": {
+			guard.Options{},
+			"http://shop.example/",
+			[]string{"192.168.1.1", "169.254.169.254"},
+			policy.ClassBlocked, nil,
+		},
+		"loopback":         {guard.Options{}, "http://127.0.0.1:1/", nil, policy.ClassBlocked, nil},
+		"a mapped literal": {guard.Options{}, "http://[::ffff:10.0.0.5]/", nil, policy.ClassBlocked, nil},
+		"a denied name": {
+			guard.Options{DenyHosts: []string{"*.example"}},
+			"http://SHOP.example./",
+			[]string{"8.8.8.8"},
+			policy.ClassBlocked, nil,
+		},
+		"a denied network": {
+			guard.Options{DenyTargets: []netip.Prefix{netip.MustParsePrefix("8.8.0.0/16")}},
+			"http://shop.example/",
+			[]string{"8.8.8.8"},
+			policy.ClassBlocked, nil,
+		},
 		"an allowed name": {
 			guard.Options{AllowHosts: []string{"shop.example"}},
 			"http://shop.example/",
@@ -218,10 +239,18 @@ func TestProxy_GuardChecksTargets(t *testing.T) {
 			[]string{"CONNECT 10.0.0.5:80"},
 		},
 		"one admitted address of several": {
-			guard.Options{}, "http://shop.example/", []string{"10.0.0.5", "8.8.8.8"}, policy.ClassNone, []string{"CONNECT 8.8.8.8:80"},
+			guard.Options{},
+			"http://shop.example/",
+			[]string{"10.0.0.5", "8.8.8.8"},
+			policy.ClassNone,
+			[]string{"CONNECT 8.8.8.8:80"},
 		},
-		"a literal":      {guard.Options{}, "http://8.8.8.8:81/", nil, policy.ClassNone, []string{"CONNECT 8.8.8.8:81"}},
-		"IPv6":           {guard.Options{}, "http://[2606:4700::1111]/", nil, policy.ClassNone, []string{"CONNECT [2606:4700::1111]:80"}},
+		"a literal": {
+			guard.Options{}, "http://8.8.8.8:81/", nil, policy.ClassNone, []string{"CONNECT 8.8.8.8:81"},
+		},
+		"IPv6": {guard.Options{}, "http://[2606:4700::1111]/", nil, policy.ClassNone, []string{
+			"CONNECT [2606:4700::1111]:80",
+		}},
 		"no such name":   {guard.Options{}, "http://shop.example/", nil, policy.ClassDNS, nil},
 		"no such port":   {guard.Options{}, "http://8.8.8.8:99999/", nil, policy.ClassInvalid, nil},
 		"a zone is none": {guard.Options{}, "http://[fe80::1%25eth0]/", nil, policy.ClassBlocked, nil},
@@ -229,7 +258,8 @@ func TestProxy_GuardChecksTargets(t *testing.T) {
 		server, _ := recordingServer(t, (*httptest.Server).Start)
 		proxy := newForwardProxy(t, func(string) string { return server.Listener.Addr().String() })
 		s := newSender(t, Options{
-			Guard: guard.New(test.guard), Resolver: fixedResolver(test.resolved...), ProxyFor: proxyAlways(t, "http://"+proxy.addr),
+			Guard: guard.New(test.guard), Resolver: fixedResolver(test.resolved...),
+			ProxyFor: proxyAlways(t, "http://"+proxy.addr),
 		})
 		result := s.Deliver(t.Context(), newRequest(test.url))
 		require.Equal(t, test.class, result.Class, "%s: %s", name, result.Error)
@@ -246,7 +276,10 @@ func TestProxy_TriesAnotherAddress(t *testing.T) {
 		}
 		return ""
 	})
-	o := Options{Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"), ProxyFor: proxyAlways(t, "http://"+proxy.addr)}
+	o := Options{
+		Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"),
+		ProxyFor: proxyAlways(t, "http://"+proxy.addr),
+	}
 	result := newSender(t, o).Deliver(t.Context(), newRequest("http://shop.example/"))
 	require.Equal(t, 200, result.Status, result.Error)
 	require.Subset(t, []string{"CONNECT 8.8.8.8:80", "CONNECT 8.8.4.4:80"}, proxy.targets())
@@ -279,9 +312,16 @@ func TestClassify_FailedProxies(t *testing.T) {
 		serve func(net.Conn)
 		text  string
 	}{
-		"not there":           {nil, "cannot be reached: connection refused"},
-		"wants a password":    {says("HTTP/1.1 407 topsecret\r\nContent-Length: 9\r\n\r\ntopsecret"), "answered 407 Proxy Authentication Required"},
-		"keeps the body back": {func(conn net.Conn) { says("HTTP/1.1 407 No\r\nContent-Length: 9\r\n\r\n")(conn); holdOpen(conn) }, "answered 407"},
+		"not there": {nil, "cannot be reached: connection refused"},
+		"wants a password": {
+			says("HTTP/1.1 407 topsecret\r\nContent-Length: 9\r\n\r\ntopsecret"),
+			"answered 407 Proxy Authentication Required",
+		},
+		"keeps the body " +
+			"back": {
+			func(conn net.Conn) { says("HTTP/1.1 407 No\r\nContent-Length: 9\r\n\r\n")(conn); holdOpen(conn) },
+			"answered 407",
+		},
 		"refuses":             {says("HTTP/1.1 403 No\r\n\r\n"), "answered 403 Forbidden"},
 		"fails":               {says("HTTP/1.1 500 No\r\n\r\n"), "answered 500 Internal Server Error"},
 		"cannot reach it":     {says("HTTP/1.1 502 No\r\n\r\n"), "answered 502 Bad Gateway"},
@@ -292,8 +332,9 @@ func TestClassify_FailedProxies(t *testing.T) {
 		"repeats the request": {repeats, "what it sent is no HTTP"},
 		"hangs up":            {says(""), "gave no answer: the connection ended"},
 		"resets":              {reset, ""},
-		"a header for ever":   {says("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"), "gave no answer"},
-		"interim for ever":    {says(strings.Repeat("HTTP/1.1 103 Early\r\n\r\n", 8<<10)), "gave no answer"},
+		"a header for ever": {says("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 64<<10) +
+			"\r\n\r\n"), "gave no answer"},
+		"interim for ever": {says(strings.Repeat("HTTP/1.1 103 Early\r\n\r\n", 8<<10)), "gave no answer"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +343,8 @@ func TestClassify_FailedProxies(t *testing.T) {
 				addr = receiver(t, test.serve)
 			}
 			for _, scheme := range []string{"http", "https"} {
-				s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyAlways(t, "http://someone:topsecret@"+addr)})
+				s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyAlways(t,
+					"http://someone:topsecret@"+addr)})
 				result := s.Deliver(t.Context(), newRequest(scheme+"://8.8.8.8/?topsecret"))
 				require.Equal(t, policy.ClassProxy, result.Class, result.Error)
 				require.Zero(t, result.Status)
@@ -317,10 +359,14 @@ func TestClassify_FailedProxies(t *testing.T) {
 
 func TestClassify_UnknownProxyName(t *testing.T) {
 	for name, proxyFor := range map[string]func(*url.URL) (*url.URL, error){
-		"an error":       func(*url.URL) (*url.URL, error) { return nil, errors.New("topsecret") },
-		"another scheme": func(*url.URL) (*url.URL, error) { return url.Parse("socks5://someone:topsecret@127.0.0.1:1") },
-		"no host":        func(*url.URL) (*url.URL, error) { return url.Parse("http://:80") },
-		"no such name":   func(*url.URL) (*url.URL, error) { return url.Parse("http://someone:topsecret@proxy.invalid:80") },
+		"an error": func(*url.URL) (*url.URL, error) { return nil, errors.New("topsecret") },
+		"another scheme": func(*url.URL) (*url.URL, error) {
+			return url.Parse("socks5://someone:topsecret@127.0.0.1:1")
+		},
+		"no host": func(*url.URL) (*url.URL, error) { return url.Parse("http://:80") },
+		"no such name": func(*url.URL) (*url.URL, error) {
+			return url.Parse("http://someone:topsecret@proxy.invalid:80")
+		},
 	} {
 		s := newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: proxyFor, Resolver: fixedResolver()})
 		result := s.Deliver(t.Context(), newRequest("http://8.8.8.8/"))
@@ -334,7 +380,8 @@ func TestProxy_WithoutOneDialsDirectly(t *testing.T) {
 	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	<-got
-	s = newSender(t, Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
+	s = newSender(t,
+		Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), newRequest(server.URL)).Class)
 }
 
@@ -342,7 +389,8 @@ func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
 	addr := receiver(t, holdOpen)
 	for _, scheme := range []string{"http", "https"} {
 		s := newSender(t, Options{
-			Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"), ProxyFor: proxyAlways(t, scheme+"://"+addr),
+			Guard: guard.New(guard.Options{}), Resolver: fixedResolver("8.8.8.8", "8.8.4.4"),
+			ProxyFor: proxyAlways(t, scheme+"://"+addr),
 		})
 		result := deliver(t, s, "https://shop.example/", 300*time.Millisecond)
 		require.Equal(t, policy.ClassTimeoutDial, result.Class, result.Error)
@@ -359,7 +407,8 @@ func TestProxy_ThatNeverAnswersTimesOut(t *testing.T) {
 func TestProxy_KeepsBytesAfterItsResponse(t *testing.T) {
 	proxy := receiver(t, func(conn net.Conn) {
 		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 299 Yes\r\nContent-Length: 70000\r\n\r\n\x15\x03\x03\x00\x02\x02\x46")
+			_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 299 Yes\r\nContent-Length: "+
+				"70000\r\n\r\n\x15\x03\x03\x00\x02\x02\x46")
 			holdOpen(conn)
 		}
 	})

@@ -16,8 +16,8 @@ const redacted = "[redacted]"
 // would make a bounded result longer.
 const minSecret = len(redacted)
 
-// redact replaces values of the request's secret and sealed headers that the receiver repeated: results are stored in plain text, and
-// shown to people who may not see the secrets.
+// redact replaces values of the request's secret and sealed headers that the receiver repeated: results are stored in
+// plain text, and shown to people who may not see the secrets.
 func redact(result *policy.Result, req *job.Request) {
 	received := result.Body
 	defer func() {

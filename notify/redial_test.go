@@ -53,7 +53,9 @@ func concurrentAttempts(t *testing.T, s *Sender, url string, attempts int) []pol
 }
 
 func TestHTTP2_AttemptsBeyondTheStreamLimitSucceed(t *testing.T) {
-	for name, auth := range map[string]tls.ClientAuthType{"not asked": tls.NoClientCert, "asked": tls.RequestClientCert} {
+	for name, auth := range map[string]tls.ClientAuthType{
+		"not asked": tls.NoClientCert, "asked": tls.RequestClientCert,
+	} {
 		t.Run(name, func(t *testing.T) {
 			url, root := fewStreamsReceiver(t, 20, auth)
 			s := newSender(t, Options{Roots: roots(root)})
@@ -66,8 +68,9 @@ func TestHTTP2_AttemptsBeyondTheStreamLimitSucceed(t *testing.T) {
 					require.Equal(t, policy.ClassReset, result.Class, result.Error)
 				}
 			}
-			// Without a resend a third of them do. Net/http's server counts a stream until it has noticed that its own answer is written:
-			// it ends one that comes earlier with PROTOCOL_ERROR, which does not say that the request was not read.
+			// Without a resend a third of them do. Net/http's server counts a stream until it has noticed that its own
+			// answer is written: it ends one that comes earlier with PROTOCOL_ERROR, which does not say that the
+			// request was not read.
 			require.GreaterOrEqual(t, succeeded, attempts/2)
 		})
 	}

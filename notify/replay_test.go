@@ -73,7 +73,8 @@ func TestDeliver_SendsALengthWithoutABody(t *testing.T) {
 	}
 }
 
-// everyProtocol has how a receiver answers the first request of each connection with 200, and handles the second with then.
+// everyProtocol has how a receiver answers the first request of each connection with 200, and handles the second with
+// then.
 var everyProtocol = map[string]func(t *testing.T, requests *atomic.Int32, then func(net.Conn)) (url string, o Options){
 	"HTTP/1.1": func(t *testing.T, requests *atomic.Int32, then func(net.Conn)) (string, Options) {
 		return "http://" + receiver(t, answerFirst(requests, then)), Options{}
@@ -82,7 +83,8 @@ var everyProtocol = map[string]func(t *testing.T, requests *atomic.Int32, then f
 		cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
 		config := &tls.Config{Certificates: []tls.Certificate{cert}}
 		serve := answerFirst(requests, then)
-		return "https://" + receiver(t, func(raw net.Conn) { serve(tls.Server(raw, config)) }), Options{Roots: roots(root)}
+		return "https://" + receiver(t, func(raw net.Conn) { serve(tls.Server(raw, config)) }),
+			Options{Roots: roots(root)}
 	},
 	"HTTP/2": func(t *testing.T, requests *atomic.Int32, then func(net.Conn)) (string, Options) {
 		cert, root := certificate(t, "127.0.0.1", time.Now().Add(time.Hour))
@@ -115,8 +117,8 @@ func answerFirst(requests *atomic.Int32, then func(net.Conn)) func(net.Conn) {
 	}
 }
 
-// onStoppedClock runs a test of attempts over loopback that conn.RaceWindow does not fail, however slow the machine is: a bubble's
-// clock stands still while one of its goroutines waits for a socket.
+// onStoppedClock runs a test of attempts over loopback that conn.RaceWindow does not fail, however slow the machine is:
+// a bubble's clock stands still while one of its goroutines waits for a socket.
 func onStoppedClock(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
@@ -263,7 +265,9 @@ func (b *connBreaker) breakOpen() {
 }
 
 func TestResend_AtOnceWhenNoRequestArrived(t *testing.T) {
-	for scheme, start := range map[string]func(*httptest.Server){"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS} {
+	for scheme, start := range map[string]func(*httptest.Server){
+		"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS,
+	} {
 		server, got := recordingServer(t, start)
 		for name, change := range everyKind {
 			for _, through := range []int{0, 1} { // bytes that are written
@@ -380,8 +384,8 @@ func TestResend_ReportsTheLastError(t *testing.T) {
 	require.NotContains(t, result.Error, "topsecret")
 }
 
-// answerStreams is a minimal HTTP/2 server. It calls answer for the header of each request, with the number of its stream.
-// It closes the connection when answer returns false.
+// answerStreams is a minimal HTTP/2 server. It calls answer for the header of each request, with the number of its
+// stream. It closes the connection when answer returns false.
 func answerStreams(t *testing.T, config *tls.Config, answer func(conn net.Conn, stream uint32) bool) (hostPort string) {
 	return receiver(t, func(raw net.Conn) {
 		conn := tls.Server(raw, config)

@@ -45,9 +45,9 @@ func (s *Sender) request(ctx context.Context, now time.Time, req job.Request) (*
 
 // setBody sets a request's body in a form that net/http cannot replay.
 //
-// net/http replays a written request if it has no body or a GetBody, and its method is GET or it has an idempotency key. So
-// GetBody stays nil, header renames the key, and a GET without a body gets an empty one, whose unknown length must not make
-// it chunked. net/http knows the body types to be in memory, and sends them in one write with the header.
+// net/http replays a written request if it has no body or a GetBody, and its method is GET or it has an idempotency
+// key. So GetBody stays nil, header renames the key, and a GET without a body gets an empty one, whose unknown length
+// must not make it chunked. net/http knows the body types to be in memory, and sends them in one write with the header.
 func setBody(r *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:

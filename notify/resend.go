@@ -15,25 +15,25 @@ import (
 	"github.com/ringback/ringback/notify/conn"
 )
 
-// maxRefusals bounds the resends of a request that the receiver gave back unread over HTTP/2. The first resend is immediate:
-// the receiver's limit of streams is known by then, or the connection is no longer used. The second waits for refusalWait,
-// which doubles each time.
+// maxRefusals bounds the resends of a request that the receiver gave back unread over HTTP/2. The first resend is
+// immediate: the receiver's limit of streams is known by then, or the connection is no longer used. The second waits
+// for refusalWait, which doubles each time.
 const (
 	maxRefusals = 5
 	refusalWait = 50 * time.Millisecond
 )
 
 // freshTransport sends the last try of a request over a new connection, so that closed connections in the pool cost no
-// attempt. It has no CloseIdleConnections, nor has conn.Transport: retryablehttp.Client would call it after every failure and
-// close the connections to all other receivers.
+// attempt. It has no CloseIdleConnections, nor has conn.Transport: retryablehttp.Client would call it after every
+// failure and close the connections to all other receivers.
 type freshTransport struct{ *conn.Transport }
 
 func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripFresh(r)
 }
 
-// mayRepeat reports whether a failed request is sent again over a new connection: nothing of it was written, or, once in an
-// attempt, its reused connection was lost without a response.
+// mayRepeat reports whether a failed request is sent again over a new connection: nothing of it was written, or, once
+// in an attempt, its reused connection was lost without a response.
 func (a *attempt) mayRepeat(err error) bool {
 	switch {
 	case err == nil:
@@ -48,8 +48,8 @@ func (a *attempt) mayRepeat(err error) bool {
 	return true
 }
 
-// resend sends the attempt's request again, at most twice, the second time over a new connection if it may be repeated. Each
-// request has the time of its sending and a signature of that time.
+// resend sends the attempt's request again, at most twice, the second time over a new connection if it may be repeated.
+// Each request has the time of its sending and a signature of that time.
 func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) (*http.Response, error) {
 	// The request that was lost may have been read, so its only repetition does not meet another dead connection.
 	first := http.RoundTripper(transport)
@@ -103,7 +103,9 @@ func (s *Sender) resend(a *attempt, transport *conn.Transport, req job.Request) 
 }
 
 // retryRefused resends the request while the receiver refuses it unread, at most maxRefusals times.
-func (s *Sender) retryRefused(a *attempt, transport *conn.Transport, req job.Request, err error) (resp *http.Response, _ error) {
+func (s *Sender) retryRefused(
+	a *attempt, transport *conn.Transport, req job.Request, err error,
+) (resp *http.Response, _ error) {
 	for n := 0; n < maxRefusals && a.Refused(err); n++ {
 		if n > 0 && !a.wait(refusalWait<<(n-1)) {
 			break

@@ -35,11 +35,12 @@ var (
 // maxWaitItems bounds the items of lists that are read in a response: each may be tried as a date of several forms.
 const maxWaitItems = 16
 
-// AskedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to policy.MaxRetryAfter,
-// rounded up to milliseconds. Dates are judged against the Date of the response, since the receiver's clock may be wrong.
+// AskedWait returns the wait that a response requests, counted from now, the time of its receipt: 0 to
+// policy.MaxRetryAfter, rounded up to milliseconds. Dates are judged against the Date of the response, since the
+// receiver's clock may be wrong.
 //
-// It is the longest of the retryFields, with any status. Without a valid one, responses about a limit (429, 503, and 403 with
-// nothing remaining) may have the time of the limit's reset, the longest of RateLimit and the resetFields.
+// It is the longest of the retryFields, with any status. Without a valid one, responses about a limit (429, 503, and
+// 403 with nothing remaining) may have the time of the limit's reset, the longest of RateLimit and the resetFields.
 func AskedWait(status int, h http.Header, now time.Time) time.Duration {
 	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = sent
@@ -68,7 +69,8 @@ func AskedWait(status int, h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// longestWait returns the longest wait of header fields, which may be lists and have several lines; false: none is valid.
+// longestWait returns the longest wait of header fields, which may be lists and have several lines; false: none is
+// valid.
 func longestWait(h http.Header, fields []waitField, now time.Time) (longest time.Duration, found bool) {
 	add := func(value string, unit time.Duration) bool {
 		wait, ok := parseWait(value, unit, now)
@@ -93,7 +95,8 @@ func longestWait(h http.Header, fields []waitField, now time.Time) (longest time
 // dateLayouts are forms of dates besides those of HTTP.
 var dateLayouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
-// From these values on, seconds without a unit are a Unix time (from 2001) in seconds or milliseconds instead of a wait.
+// From these values on, seconds without a unit are a Unix time (from 2001) in seconds or milliseconds instead of a
+// wait.
 const (
 	unixSeconds = 1e9
 	unixMillis  = 1e12
@@ -154,8 +157,8 @@ func parseSeconds(value string, unit time.Duration) (seconds float64, hasUnit, o
 	return seconds, hasUnit, true
 }
 
-// boundWait returns seconds as a wait of 0 to policy.MaxRetryAfter, rounded up to milliseconds. A Unix time in float64 is precise
-// to less than a microsecond, which does not count. Bounded as seconds, to avoid an overflow of Duration.
+// boundWait returns seconds as a wait of 0 to policy.MaxRetryAfter, rounded up to milliseconds. A Unix time in float64
+// is precise to less than a microsecond, which does not count. Bounded as seconds, to avoid an overflow of Duration.
 func boundWait(seconds float64) time.Duration {
 	seconds = min(max(seconds, 0), policy.MaxRetryAfter.Seconds())
 	return time.Duration(math.Ceil(seconds*1e3-1e-3)) * time.Millisecond
@@ -165,8 +168,8 @@ func boundWait(seconds float64) time.Duration {
 func unixOf(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 // rateLimit parses RateLimit, a list of limits with the parameters r (remaining) and t (seconds until the reset), as in
-// draft-ietf-httpapi-ratelimit-headers-10, or of one limit with the members remaining and reset, as in its version 07. used is
-// the longest wait of limits with nothing remaining, open that of the others.
+// draft-ietf-httpapi-ratelimit-headers-10, or of one limit with the members remaining and reset, as in its version 07.
+// used is the longest wait of limits with nothing remaining, open that of the others.
 func rateLimit(h http.Header) (used, open time.Duration, isUsed bool) {
 	for _, line := range h.Values("RateLimit") {
 		remaining, reset := "", time.Duration(0)

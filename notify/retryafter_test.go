@@ -59,7 +59,8 @@ func TestParseWait_TakesWhatReceiversSend(t *testing.T) {
 		require.Equal(t, want, wait, "%q", value)
 	}
 	for _, value := range []string{
-		"", " ", "-1", ".", "1.2.3", "1e3", "0x10", "1_000", "Inf", "NaN", "soon", "٣", "5 5", "5s5", "5 fortnights", "s", "2026-03-01",
+		"", " ", "-1", ".", "1.2.3", "1e3", "0x10", "1_000", "Inf", "NaN", "soon", "٣", "5 5", "5s5",
+		"5 fortnights", "s", "2026-03-01",
 	} {
 		_, ok := parseWait(value, time.Second, now)
 		require.False(t, ok, "%q", value)
@@ -85,23 +86,38 @@ func TestAskedWait_DependsOnFieldAndStatus(t *testing.T) {
 		{"Retry-After", 429, fields("Retry-After", "5", "X-RateLimit-Reset", "9"), 5 * time.Second},
 		{"Retry-After with any status", 404, fields("Retry-After", "5"), 5 * time.Second},
 		{"a Retry-After of zero", 429, fields("Retry-After", "0", "X-RateLimit-Reset", "9"), 0},
-		{"a Retry-After that has passed", 429, fields("Retry-After", "Sun, 01 Mar 2020 12:00:00 GMT", "X-RateLimit-Reset", "9"), 0},
-		{"a Retry-After that cannot be read", 429, fields("Retry-After", "soon", "X-RateLimit-Reset", "9"), 9 * time.Second},
+		{"a Retry-After that has " +
+			"passed", 429, fields("Retry-After", "Sun, 01 Mar 2020 12:00:00 GMT", "X-RateLimit-Reset", "9"), 0},
+		{"a Retry-After that cannot be " +
+			"read", 429, fields("Retry-After", "soon", "X-RateLimit-Reset", "9"), 9 * time.Second},
 		{"two lines", 429, fields("Retry-After", "4", "Retry-After", "10"), 10 * time.Second},
 		{"a list", 429, fields("Retry-After", "8, soon, 12, 9"), 12 * time.Second},
-		{"a list of dates", 429, fields("Retry-After", "Sun, 01 Mar 2026 12:00:09 GMT, Sun, 01 Mar 2026 12:00:08 GMT"), 9 * time.Second},
+		{
+			"a list of dates", 429,
+			fields("Retry-After", "Sun, 01 Mar 2026 12:00:09 GMT, Sun, 01 Mar 2026 12:00:08 GMT"), 9 * time.Second,
+		},
 		{"Retry-After-Ms", 429, fields("Retry-After", "8", "Retry-After-Ms", "8123"), 8123 * time.Millisecond},
 		{
 			"dates by the receiver's clock", 429,
-			fields("Date", "Sun, 01 Mar 2026 11:00:00 GMT", "Retry-After", "Sun, 01 Mar 2026 11:00:08 GMT"), 8 * time.Second,
+			fields("Date", "Sun, 01 Mar 2026 11:00:00 GMT", "Retry-After", "Sun, 01 Mar 2026 11:00:08 GMT"),
+			8 * time.Second,
 		},
-		{"and Unix times", 429, fields("Date", "Sun, 01 Mar 2026 13:00:00 GMT", "X-RateLimit-Reset", "1772370009"), 9 * time.Second},
-		{"an unreadable Date", 429, fields("Date", "today", "Retry-After", "Sun, 01 Mar 2026 12:00:08 GMT"), 8 * time.Second},
-		{"X-RateLimit-Reset-After", 429, fields("X-RateLimit-Reset-After", "8.5", "X-RateLimit-Reset", "8"), 8500 * time.Millisecond},
+		{
+			"and Unix times", 429,
+			fields("Date", "Sun, 01 Mar 2026 13:00:00 GMT", "X-RateLimit-Reset", "1772370009"), 9 * time.Second,
+		},
+		{"an unreadable " +
+			"Date", 429, fields("Date", "today", "Retry-After", "Sun, 01 Mar 2026 12:00:08 GMT"), 8 * time.Second},
+		{
+			"X-RateLimit-Reset-After", 429, fields("X-RateLimit-Reset-After", "8.5", "X-RateLimit-Reset", "8"),
+			8500 * time.Millisecond,
+		},
 		{"X-Rate-Limit-Reset", 429, fields("X-Rate-Limit-Reset", "1772366409"), 9 * time.Second},
 		{"RateLimit", 429, fields("RateLimit", `"default";r=0;t=8`), 8 * time.Second},
-		{"RateLimit, the limit that is used up", 429, fields("RateLimit", `"burst";r=0;t=8, "daily";r=900;t=80000`), 8 * time.Second},
-		{"RateLimit in two lines", 429, fields("RateLimit", "burst;r=0;t=8", "RateLimit", "daily;t=9;r=0"), 9 * time.Second},
+		{"RateLimit, the limit that is used up", 429, fields("RateLimit", `"burst";r=0;t=8, `+
+			`"daily";r=900;t=80000`), 8 * time.Second},
+		{"RateLimit in two " +
+			"lines", 429, fields("RateLimit", "burst;r=0;t=8", "RateLimit", "daily;t=9;r=0"), 9 * time.Second},
 		{"RateLimit with some remaining", 429, fields("RateLimit", `"default";r=1;t=8`), 8 * time.Second},
 		{"RateLimit of draft 07", 429, fields("RateLimit", "limit=100, remaining=0, reset=8"), 8 * time.Second},
 		{"RateLimit that is none", 429, fields("RateLimit", `;;,"=t=;r;t=soon`), 0},
@@ -113,8 +129,10 @@ func TestAskedWait_DependsOnFieldAndStatus(t *testing.T) {
 		{"both", 429, fields("X-RateLimit-Reset", "9", "RateLimit-Reset", "8"), 9 * time.Second},
 		{"the first cannot be read", 429, fields("X-RateLimit-Reset", "soon", "RateLimit-Reset", "8"), 8 * time.Second},
 		{"503", 503, fields("X-RateLimit-Reset", "9"), 9 * time.Second},
-		{"403 with nothing remaining", 403, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "0"), 9 * time.Second},
-		{"403 with nothing remaining", 403, fields("RateLimit-Reset", "9", "RateLimit-Remaining", "0"), 9 * time.Second},
+		{"403 with nothing " +
+			"remaining", 403, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "0"), 9 * time.Second},
+		{"403 with nothing " +
+			"remaining", 403, fields("RateLimit-Reset", "9", "RateLimit-Remaining", "0"), 9 * time.Second},
 		{"403 with some remaining", 403, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "1"), 0},
 		{"403", 403, fields("X-RateLimit-Reset", "9"), 0},
 		{"200", 200, fields("X-RateLimit-Reset", "9", "X-RateLimit-Remaining", "0"), 0},
@@ -131,8 +149,8 @@ func TestAskedWait_ReadsFewItems(t *testing.T) {
 
 func FuzzAskedWait_IsBounded(f *testing.F) {
 	for _, v := range []string{
-		"30", "1772366460.5", "1772366460123", "-1", "1e9", "", "...", "NaN", strings.Repeat("9", 330), "8, 12", "1m30s", `"default";r=0;t=8`,
-		"Sun, 01 Mar 2026 12:00:00 GMT", "2026-03-01T12:01:00Z",
+		"30", "1772366460.5", "1772366460123", "-1", "1e9", "", "...", "NaN", strings.Repeat("9", 330), "8, 12",
+		"1m30s", `"default";r=0;t=8`, "Sun, 01 Mar 2026 12:00:00 GMT", "2026-03-01T12:01:00Z",
 	} {
 		f.Add(v, int64(1_772_366_400))
 	}

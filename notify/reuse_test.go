@@ -50,11 +50,14 @@ func TestReuse_ObeysTheAnnouncedTime(t *testing.T) {
 						late++
 						return
 					}
-					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok")
+					_, _ = io.WriteString(conn,
+						"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok")
 				}
 			})
 			defer s.Close()
-			for _, wait := range []time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 900 * time.Millisecond} {
+			for _, wait := range []time.Duration{
+				400 * time.Millisecond, 1500 * time.Millisecond, 900 * time.Millisecond,
+			} {
 				require.Equal(t, 200, s.Deliver(t.Context(), requestTo("http", body)).Status)
 				time.Sleep(wait)
 			}

@@ -16,7 +16,8 @@ import (
 
 // Bounds of an attempt.
 const (
-	// MaxRead is the number of bytes read of a response's body. A longer body is truncated, and the connection is closed.
+	// MaxRead is the number of bytes read of a response's body. A longer body is truncated, and the connection is
+	// closed.
 	MaxRead = 64 << 10
 	// defaultTimeout limits an attempt whose request names no limit.
 	defaultTimeout = 10 * time.Second
@@ -89,7 +90,10 @@ func (s *Sender) Deliver(ctx context.Context, req job.Request) policy.Result {
 	result.StartedAt = a.Start
 	result.Duration = time.Since(a.Start)
 	timing := a.Timing()
-	result.Phases = policy.Phases{DNS: timing.DNS, Connect: timing.Connect, TLS: timing.TLS, FirstByte: timing.FirstByte}
+	result.Phases = policy.Phases{
+		DNS: timing.DNS, Connect: timing.Connect, TLS: timing.TLS,
+		FirstByte: timing.FirstByte,
+	}
 	result.RemoteAddr = timing.RemoteAddr
 	return result
 }

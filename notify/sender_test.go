@@ -292,7 +292,10 @@ func TestDeliver_ReportsRetryAfter(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
-	for status, wait := range map[int]time.Duration{200: 90 * time.Second, 404: 90 * time.Second, 301: 90 * time.Second, 429: 90 * time.Second, 503: 90 * time.Second} {
+	for status, wait := range map[int]time.Duration{
+		200: 90 * time.Second, 404: 90 * time.Second, 301: 90 * time.Second,
+		429: 90 * time.Second, 503: 90 * time.Second,
+	} {
 		result := s.Deliver(t.Context(), newRequest(fmt.Sprintf("%s/%d", server.URL, status)))
 		require.Equal(t, status, result.Status)
 		require.Equal(t, wait, result.RetryAfter, status)
@@ -306,7 +309,9 @@ func TestDeliver_ReportsNonretryable(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
-	for say, wanted := range map[string]bool{"true": true, "TRUE": true, "%20True%20": true, "": false, "1": false, "false": false, "truth": false} {
+	for say, wanted := range map[string]bool{
+		"true": true, "TRUE": true, "%20True%20": true, "": false, "1": false, "false": false, "truth": false,
+	} {
 		result := s.Deliver(t.Context(), newRequest(server.URL+"/?say="+say))
 		require.Equal(t, 422, result.Status)
 		require.Equal(t, wanted, result.NonRetryable, say)
@@ -321,7 +326,8 @@ func TestDeliver_KeepsTheRequestedPartOfABody(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := newSender(t, Options{})
 	for asked, kept := range map[int]int{
-		-1: job.MaxAttemptBody, 0: job.MaxAttemptBody, 1: 1, 1500: 1500, 10_000: 10_000, MaxRead: MaxRead, MaxRead + 1: MaxRead, 1 << 30: MaxRead,
+		-1: job.MaxAttemptBody, 0: job.MaxAttemptBody, 1: 1, 1500: 1500, 10_000: 10_000, MaxRead: MaxRead,
+		MaxRead + 1: MaxRead, 1 << 30: MaxRead,
 	} {
 		req := newRequest(server.URL)
 		req.KeepBody = asked

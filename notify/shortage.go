@@ -11,8 +11,8 @@ import (
 
 // shortages are system errors caused by this process or machine, not by the receiver.
 //
-// An unreachable forward proxy is not one of them: it may be down for long and serves some receivers only. Its errors have
-// class proxy, which follows the ladder and opens breakers.
+// An unreachable forward proxy is not one of them: it may be down for long and serves some receivers only. Its errors
+// have class proxy, which follows the ladder and opens breakers.
 var shortages = []struct {
 	err  syscall.Errno
 	text string
@@ -21,7 +21,10 @@ var shortages = []struct {
 	{syscall.ENFILE, "this machine has no file descriptor left: raise fs.file-max"},
 	{syscall.ENOBUFS, "this machine has no buffer left for a connection"},
 	{syscall.ENOMEM, "this machine has no memory left for a connection"},
-	{syscall.EADDRNOTAVAIL, "this machine has no port left for a connection to the receiver: widen net.ipv4.ip_local_port_range"},
+	{
+		syscall.EADDRNOTAVAIL,
+		"this machine has no port left for a connection to the receiver: widen net.ipv4.ip_local_port_range",
+	},
 	{syscall.EAGAIN, "this machine has no room left in its tables for a connection"},
 }
 
@@ -49,8 +52,8 @@ func opening(err error) bool {
 	return ok && e.Op == "dial"
 }
 
-// hasSource reports whether this machine has an address with a route to the target of a failed dial, so that the dial failed
-// for want of a port. Connecting a UDP socket sends nothing.
+// hasSource reports whether this machine has an address with a route to the target of a failed dial, so that the dial
+// failed for want of a port. Connecting a UDP socket sends nothing.
 func hasSource(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	if !ok || e.Addr == nil {

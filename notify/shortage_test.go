@@ -22,7 +22,8 @@ import (
 // failedDial returns an error as package net wraps a system error.
 func failedDial(call string, errno syscall.Errno, addr string) error {
 	return &net.OpError{
-		Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)), Err: os.NewSyscallError(call, errno),
+		Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)),
+		Err: os.NewSyscallError(call, errno),
 	}
 }
 
@@ -38,10 +39,12 @@ func TestShortage_HasItsOwnClass(t *testing.T) {
 		"descriptors for name servers": &net.DNSError{
 			Err: "dial udp 192.0.2.53:53: socket: too many open files", Name: "a.example", IsTemporary: true,
 		},
-		"descriptors for a proxy": &conn.ProxyError{What: "cannot be reached", Err: failedDial("socket", syscall.EMFILE, v4)},
+		"descriptors for a " +
+			"proxy": &conn.ProxyError{What: "cannot be reached", Err: failedDial("socket", syscall.EMFILE, v4)},
 	} {
 		for _, secure := range []string{"http", "https"} {
-			s := newSender(t, Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
+			s := newSender(t,
+				Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, err }})
 			result := s.Deliver(t.Context(), newRequest(secure+"://a.example/"))
 			require.Equal(t, policy.ClassLocalResources, result.Class, "%s: %s", name, result.Error)
 			require.NotEmpty(t, result.Error)
@@ -100,6 +103,7 @@ func TestShortage_IgnoresUnreachableProxies(t *testing.T) {
 	require.NoError(t, err)
 	away := l.Addr().String()
 	require.NoError(t, l.Close())
-	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return &url.URL{Scheme: "http", Host: away}, nil }})
+	s := newSender(t,
+		Options{ProxyFor: func(*url.URL) (*url.URL, error) { return &url.URL{Scheme: "http", Host: away}, nil }})
 	require.Equal(t, policy.ClassProxy, s.Deliver(t.Context(), newRequest("http://1.1.1.1/")).Class)
 }

@@ -50,7 +50,8 @@ func TestSign_SignsAttempts(t *testing.T) {
 		require.Equal(t, 200, s.Deliver(t.Context(), req).Status)
 		r := <-got
 		require.Equal(t, test.body, append([]byte(nil), r.body...))
-		require.Equal(t, []string{signature("job-1", r.Header.Get("webhook-timestamp"), test.body)}, r.Header["Webhook-Signature"])
+		require.Equal(t, []string{signature("job-1", r.Header.Get("webhook-timestamp"), test.body)},
+			r.Header["Webhook-Signature"])
 		require.WithinDuration(t, time.Now(), req.Signer.(*signer).at[0], time.Minute)
 	}
 	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)

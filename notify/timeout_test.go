@@ -111,7 +111,8 @@ var stallingReceivers = []struct {
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},
 	{
-		name: "in interim answers", serve: afterRequest(func(conn net.Conn) { dripBytes(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") }),
+		name:  "in interim answers",
+		serve: afterRequest(func(conn net.Conn) { dripBytes(conn, "HTTP/1.1 103 Early Hints\r\n\r\n") }),
 		class: policy.ClassTimeoutHeaders, text: "waiting for the header",
 	},
 	{
@@ -257,7 +258,10 @@ func TestTimeout_HasADefault(t *testing.T) {
 // The context's timer may be late, and dials and package h1 have deadlines.
 func TestTimeout_LaterErrorsAreTimeouts(t *testing.T) {
 	for _, err := range []error{net.ErrClosed, os.ErrDeadlineExceeded} {
-		a := &attempt{Progress: conn.Progress{Context: t.Context(), Start: time.Now().Add(-time.Second), Limit: time.Second}}
+		a := &attempt{Progress: conn.Progress{
+			Context: t.Context(),
+			Start:   time.Now().Add(-time.Second), Limit: time.Second,
+		}}
 		a.SetPhase(conn.PhaseHeaders)
 		class, text := a.classify(err)
 		require.Equal(t, policy.ClassTimeoutHeaders, class)

@@ -40,7 +40,8 @@ func TestPhases_OfNewAndReusedConnections(t *testing.T) {
 			require.Positive(t, first.Phases.Connect)
 			require.Equal(t, secure, first.Phases.TLS > 0)
 			require.GreaterOrEqual(t, first.Phases.FirstByte, 20*time.Millisecond)
-			require.LessOrEqual(t, first.Phases.DNS+first.Phases.Connect+first.Phases.TLS+first.Phases.FirstByte, first.Duration)
+			require.LessOrEqual(t,
+				first.Phases.DNS+first.Phases.Connect+first.Phases.TLS+first.Phases.FirstByte, first.Duration)
 			require.Equal(t, server.Listener.Addr().String(), first.RemoteAddr)
 
 			again := s.Deliver(t.Context(), newRequest(target))
@@ -67,10 +68,14 @@ func TestPhases_OfFailedAttempts(t *testing.T) {
 		class       policy.ErrorClass
 		phase       func(policy.Phases) time.Duration
 	}{
-		"refused":          {"http://" + refusing, refusing, policy.ClassRefused, func(p policy.Phases) time.Duration { return p.Connect }},
-		"refused over TLS": {"https://" + refusing, refusing, policy.ClassRefused, func(p policy.Phases) time.Duration { return p.Connect }},
-		"handshake":        {"https://" + silent, silent, policy.ClassTimeoutTLS, func(p policy.Phases) time.Duration { return p.TLS }},
-		"answer":           {"http://" + silent, silent, policy.ClassTimeoutHeaders, func(p policy.Phases) time.Duration { return p.FirstByte }},
+		"refused": {"http://" +
+			refusing, refusing, policy.ClassRefused, func(p policy.Phases) time.Duration { return p.Connect }},
+		"refused over TLS": {"https://" +
+			refusing, refusing, policy.ClassRefused, func(p policy.Phases) time.Duration { return p.Connect }},
+		"handshake": {"https://" +
+			silent, silent, policy.ClassTimeoutTLS, func(p policy.Phases) time.Duration { return p.TLS }},
+		"answer": {"http://" +
+			silent, silent, policy.ClassTimeoutHeaders, func(p policy.Phases) time.Duration { return p.FirstByte }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := deliverUntil(t, newSender(t, Options{}), newRequest(c.url), c.class)

@@ -38,11 +38,23 @@ func TestClassify_FailedTLS(t *testing.T) {
 		"unknown authority": {
 			&tls.Config{Certificates: []tls.Certificate{good}}, roots(), policy.ClassTLSAuthority, "unknown authority",
 		},
-		"expired":       {&tls.Config{Certificates: []tls.Certificate{expired}}, trusted, policy.ClassTLSExpired, "expired"},
-		"not valid yet": {&tls.Config{Certificates: []tls.Certificate{early}}, trusted, policy.ClassTLSExpired, "not yet valid"},
-		"another host":  {&tls.Config{Certificates: []tls.Certificate{other}}, trusted, policy.ClassTLSName, "127.0.0.1"},
+		"expired": {
+			&tls.Config{Certificates: []tls.Certificate{expired}}, trusted,
+			policy.ClassTLSExpired, "expired",
+		},
+		"not valid yet": {
+			&tls.Config{Certificates: []tls.Certificate{early}}, trusted,
+			policy.ClassTLSExpired, "not yet valid",
+		},
+		"another host": {
+			&tls.Config{Certificates: []tls.Certificate{other}}, trusted,
+			policy.ClassTLSName, "127.0.0.1",
+		},
 		"too old": {
-			&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+			&tls.Config{
+				Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10,
+				MaxVersion: tls.VersionTLS11,
+			},
 			trusted, policy.ClassTLSVersion, "no version of it from 1.2 on",
 		},
 	}
@@ -63,16 +75,26 @@ func TestClassify_FailedTLS(t *testing.T) {
 		class policy.ErrorClass
 		text  string
 	}{
-		"no TLS":            {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, policy.ClassTLSVersion, ""},
-		"hangs up":          {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0"},
-		"resets":            {func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0"},
-		"bad records":       {func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS, ""},
+		"no TLS": {
+			func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, policy.ClassTLSVersion, "",
+		},
+		"hangs up": {
+			func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0",
+		},
+		"resets": {
+			func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) }, policy.ClassTLS, "GODEBUG=tlsmlkem=0",
+		},
+		"bad records": {
+			func(c net.Conn) { _, _ = c.Write([]byte("\x16\x03\x03\x00\x04abcd")) }, policy.ClassTLS, "",
+		},
 		"an internal error": {alertServer(80), policy.ClassTLS, ""},
 		"an unknown alert":  {alertServer(255), policy.ClassTLS, ""},
-		"a failure":         {alertServer(40), policy.ClassTLS, "GODEBUG=tlsrsakex=1"}, // nobody asked for a certificate
+		// nobody asked for a certificate
+		"a failure": {alertServer(40), policy.ClassTLS, "GODEBUG=tlsrsakex=1"},
 		"RSA key exchange": {func(c net.Conn) {
 			_ = tls.Server(c, &tls.Config{
-				Certificates: []tls.Certificate{good}, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256},
+				Certificates: []tls.Certificate{good}, MaxVersion: tls.VersionTLS12,
+				CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256},
 			}).Handshake()
 		}, policy.ClassTLS, "GODEBUG=tlsrsakex=1"},
 		"a fallback": {alertServer(86), policy.ClassTLSVersion, ""},
@@ -180,7 +202,10 @@ func TestTLS_RequestedCertificateIsSent(t *testing.T) {
 
 // Some receivers fail the handshake without a certificate.
 func TestClassify_HandshakeFailureAfterACertificateRequest(t *testing.T) {
-	failed := &conn.HandshakeError{Err: &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)}, Asked: true}
+	failed := &conn.HandshakeError{
+		Err:   &net.OpError{Op: "remote error", Err: tls.AlertError(alertHandshakeFailure)},
+		Asked: true,
+	}
 	class, text := handshakeFailure(failed)
 	require.Equal(t, policy.ClassTLSClient, class)
 	require.Contains(t, text, "asks for a certificate")
@@ -223,7 +248,8 @@ func TestTLS_DifferentCertificatesShareNoConnection(t *testing.T) {
 	b, _ := certificate(t, "b.example", time.Now().Add(time.Hour))
 	for _, http2 := range []bool{false, true} {
 		var conns atomic.Int32
-		url := certificateServer(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, http2, &conns)
+		url := certificateServer(t,
+			&tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert}, http2, &conns)
 		s := newSender(t, Options{Roots: roots(root)})
 		for range 3 {
 			for range 3 {
@@ -253,7 +279,8 @@ func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
-	pool, err := conn.RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" + inPEM("CERTIFICATE", server.Certificate().Raw)))
+	pool, err := conn.RootsWith(write("# ours\n" + inPEM("CERTIFICATE", other.Raw) + "\nanother\n" +
+		inPEM("CERTIFICATE", server.Certificate().Raw)))
 	require.NoError(t, err)
 	result := newSender(t, Options{Roots: pool}).Deliver(t.Context(), newRequest(server.URL))
 	require.Equal(t, 200, result.Status, result.Error)
@@ -269,12 +296,13 @@ func TestRootsWith_AddsToTheSystemsAuthorities(t *testing.T) {
 	require.True(t, pool.Equal(system), "a byte order mark costs no certificate")
 
 	for text, file := range map[string]string{
-		"no such file":                            filepath.Join(t.TempDir(), "none.pem"),
-		"holds no certificate in PEM":             write("topsecret"),
-		"block 2: it is no CERTIFICATE but a KEY": write(inPEM("CERTIFICATE", other.Raw) + inPEM("KEY", []byte("topsecret"))),
-		"has a block in PEM that cannot be read":  write(ca + "\xef\xbb\xbf" + ca),
-		"is in UTF-16":                            write("\xff\xfe-\x00-\x00"),
-		"block 1: x509":                           write(inPEM("CERTIFICATE", []byte("topsecret"))),
+		"no such file":                filepath.Join(t.TempDir(), "none.pem"),
+		"holds no certificate in PEM": write("topsecret"),
+		"block 2: it is no CERTIFICATE but a KEY": write(inPEM("CERTIFICATE", other.Raw) +
+			inPEM("KEY", []byte("topsecret"))),
+		"has a block in PEM that cannot be read": write(ca + "\xef\xbb\xbf" + ca),
+		"is in UTF-16":                           write("\xff\xfe-\x00-\x00"),
+		"block 1: x509":                          write(inPEM("CERTIFICATE", []byte("topsecret"))),
 	} {
 		_, err := conn.RootsWith(file)
 		require.ErrorContains(t, err, text)

@@ -52,13 +52,16 @@ func TestCompose_FitsTheImageAndIsPublishedOnLoopbackOnly(t *testing.T) {
 	require.NotEmpty(t, s.Ports)
 	for _, port := range s.Ports {
 		require.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s is published beyond this machine", port)
-		require.True(t, strings.HasSuffix(port, ":"+onlyInstruction(t, "EXPOSE")), "%s is not the port of the image", port)
+		require.True(t, strings.HasSuffix(port, ":"+onlyInstruction(t, "EXPOSE")),
+			"%s is not the port of the image", port)
 	}
 	for arg := range s.Build.Args {
 		require.Contains(t, dockerfile(t, "ARG"), arg+"=dev")
 	}
-	require.Regexp(t, `^\$\{RINGBACK_TOKEN:\?[^}]+\}$`, s.Environment["RINGBACK_TOKEN"], "nothing starts without a token of its user's own")
-	require.Equal(t, "${RINGBACK_SECRET_KEY:-}", s.Environment["RINGBACK_SECRET_KEY"], "a key of its user's own, or none")
+	require.Regexp(t, `^\$\{RINGBACK_TOKEN:\?[^}]+\}$`, s.Environment["RINGBACK_TOKEN"],
+		"nothing starts without a token of its user's own")
+	require.Equal(t, "${RINGBACK_SECRET_KEY:-}", s.Environment["RINGBACK_SECRET_KEY"],
+		"a key of its user's own, or none")
 	requireSettings(t, slices.Collect(maps.Keys(s.Environment)))
 	require.Greater(t, duration(t, s.Stop), duration(t, s.Environment["RINGBACK_GRACE"]))
 }
@@ -116,9 +119,11 @@ func TestCompose_Starts(t *testing.T) {
 		code, _, _ := ringback(t, env, "health")
 		return code
 	}
-	require.Eventually(t, func() bool { return healthy() == 0 }, startTime, 50*time.Millisecond, "it does not become healthy")
+	require.Eventually(t, func() bool { return healthy() == 0 }, startTime, 50*time.Millisecond,
+		"it does not become healthy")
 	server.Kill()
-	require.Eventually(t, func() bool { return healthy() == 1 }, startTime, 50*time.Millisecond, "it is healthy without its store")
+	require.Eventually(t, func() bool { return healthy() == 1 }, startTime, 50*time.Millisecond,
+		"it is healthy without its store")
 	code, _, stderr := ringback(t, env, "health", "--live")
 	require.Zero(t, code, stderr)
 
@@ -134,7 +139,9 @@ func TestCompose_Starts(t *testing.T) {
 // requireDurable fails for a Redis that may lose or evict data.
 func requireDurable(t *testing.T, server *redistest.Server) {
 	t.Helper()
-	for name, want := range map[string]string{"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"} {
+	for name, want := range map[string]string{
+		"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction",
+	} {
 		out, err := exec.CommandContext(t.Context(), "redis-cli", "-u", server.URL(), "config", "get", name).Output()
 		require.NoError(t, err)
 		require.Equal(t, name+"\n"+want+"\n", string(out))

@@ -21,7 +21,8 @@ func TestContributing_NamesTargetsAndFilesThatExist(t *testing.T) {
 			require.Regexp(t, `(?m)^`+m[1]+` +\?=`, makefile, "%s is no knob of the Makefile", m[1])
 		}
 	}
-	paths := regexp.MustCompile("\\]\\(([^)#:]+)\\)|`((?:[a-z]+/)+[a-z_.]+)`|PKG=\\./(\\S+)").FindAllStringSubmatch(text, -1)
+	paths := regexp.MustCompile("\\]\\(([^)#:]+)\\)|`((?:[a-z]+/)+[a-z_.]+)`|PKG=\\./(\\S+)").
+		FindAllStringSubmatch(text, -1)
 	require.Greater(t, len(paths), 5)
 	for _, m := range paths {
 		if m[2] == "testing/synctest" { // a package of the standard library

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runDist runs packaging/dist in a copy of its input, with a go command that writes its settings instead of a binary. It
-// returns the folder dist.
+// runDist runs packaging/dist in a copy of its input, with a go command that writes its settings instead of a binary.
+// It returns the folder dist.
 func runDist(t *testing.T, license bool) string {
 	t.Helper()
 	require.NoError(t, watch())
@@ -37,7 +37,8 @@ func runDist(t *testing.T, license bool) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	fake := "#!/bin/sh\nfor a; do case $prev in -o) out=$a;; -ldflags) flags=$a;; esac; prev=$a; done\n" +
-		`printf '%s/%s cgo %s %s%s %s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" "$GOEXPERIMENT" "$flags" >"$out"; chmod 755 "$out"` + "\n"
+		`printf '%s/%s cgo %s %s%s %s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" "$GOEXPERIMENT" "$flags" >"$out"; ` +
+		`chmod 755 "$out"` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(fake), 0o700))
 
 	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "packaging/dist"), "v1.2.3")
@@ -52,7 +53,8 @@ func runDist(t *testing.T, license bool) string {
 func requireGNUTar(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"gtar", "tar"} {
-		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err == nil && strings.Contains(string(out), "GNU") {
+		if out, err := exec.CommandContext(t.Context(), name, "--version").Output(); err == nil &&
+			strings.Contains(string(out), "GNU") {
 			return
 		}
 	}
@@ -102,7 +104,8 @@ func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 	for _, license := range []bool{true, false} {
 		dist := runDist(t, license)
 		sums := read(t, filepath.Join(dist, "SHA256SUMS"))
-		require.Equal(t, sums, read(t, filepath.Join(runDist(t, license), "SHA256SUMS")), "the same bytes wherever it is packed")
+		require.Equal(t, sums, read(t, filepath.Join(runDist(t, license), "SHA256SUMS")),
+			"the same bytes wherever it is packed")
 		require.Equal(t, 4, strings.Count(sums, "\n"))
 		for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
 			name := "ringback-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")

@@ -66,14 +66,16 @@ func TestImage_ContainsNoSecretsAndPinsItsBase(t *testing.T) {
 	}
 	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))
 	require.NotNil(t, wanted)
-	require.Regexp(t, `golang:`+regexp.QuoteMeta(wanted[1])+`\.\d+ AS `, dockerfile(t, "FROM")[0], "the Go of go.mod, to the patch")
+	require.Regexp(t, `golang:`+regexp.QuoteMeta(wanted[1])+`\.\d+ AS `, dockerfile(t, "FROM")[0],
+		"the Go of go.mod, to the patch")
 }
 
 func TestImage_RunsTheBinaryUnprivilegedWithoutAShell(t *testing.T) {
 	user, entry := onlyInstruction(t, "USER"), words(t, onlyInstruction(t, "ENTRYPOINT"))
 	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, user, "a number, which orchestrators can distinguish from root")
 	copied := strings.Join(image(t, "COPY"), "\n")
-	require.Regexp(t, `(?m)--chown=`+user+` \S+ `+onlyInstruction(t, "VOLUME")+`$`, copied, "its user owns the database's folder")
+	require.Regexp(t, `(?m)--chown=`+user+` \S+ `+onlyInstruction(t, "VOLUME")+`$`, copied,
+		"its user owns the database's folder")
 	require.Regexp(t, `(?m)ca-certificates\.crt /etc/ssl/certs/$`, copied, "receivers are called over TLS")
 	require.Regexp(t, `(?m) `+entry[0]+`$`, copied)
 	cmd := words(t, onlyInstruction(t, "CMD"))
@@ -104,7 +106,8 @@ func TestImage_EnvironmentHasSettingsOfServe(t *testing.T) {
 }
 
 func TestImage_NeedsNoIgnoredFiles(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Dir,Module,GoFiles,EmbedFiles", "./cmd/ringback")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps",
+		"-json=Dir,Module,GoFiles,EmbedFiles", "./cmd/ringback")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -132,13 +135,15 @@ func TestImage_NeedsNoIgnoredFiles(t *testing.T) {
 	for _, file := range files {
 		require.False(t, isIgnored(t, file), file)
 	}
-	for _, file := range []string{".env", ".git/config", "a/b.db", "ringback.db-wal", "compose.yaml", "job/job_test.go"} {
+	for _, file := range []string{
+		".env", ".git/config", "a/b.db", "ringback.db-wal", "compose.yaml", "job/job_test.go",
+	} {
 		require.True(t, isIgnored(t, file), file)
 	}
 }
 
-// isIgnored reports whether .dockerignore names a file or a folder above it. It supports the patterns in use: without "**/"
-// from the root, with it at any depth, * within a name.
+// isIgnored reports whether .dockerignore names a file or a folder above it. It supports the patterns in use: without
+// "**/" from the root, with it at any depth, * within a name.
 func isIgnored(t *testing.T, file string) bool {
 	t.Helper()
 	for pattern := range strings.Lines(read(t, "../.dockerignore")) {

@@ -20,7 +20,8 @@ func pages(t *testing.T) []string {
 	require.NotEmpty(t, docs)
 	designs, err := filepath.Glob("../store/*/DESIGN.md")
 	require.NoError(t, err)
-	return append(slices.Concat(docs, designs), "../store/DESIGN.md", "../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	return append(slices.Concat(docs, designs), "../store/DESIGN.md", "../README.md", "../ARCHITECTURE.md",
+		"../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
 var patterns sync.Map // *regexp.Regexp by text
@@ -61,7 +62,8 @@ func TestDocs_LinksLeadToFilesAndHeadings(t *testing.T) {
 	named := make(map[string][]string) // by file
 	for _, page := range pages(t) {
 		text := read(t, page)
-		for _, link := range slices.Concat(submatches(`\]\(([^)\s]+)\)`, text), submatches(`(?:src|srcset)="([^"]+)"`, text)) {
+		for _, link := range slices.Concat(submatches(`\]\(([^)\s]+)\)`, text),
+			submatches(`(?:src|srcset)="([^"]+)"`, text)) {
 			if strings.HasPrefix(link, "https://") {
 				continue
 			}
@@ -96,7 +98,8 @@ func TestDocs_FlagsPageListsTheFlagsOfServe(t *testing.T) {
 	require.Zero(t, code)
 	rows := submatches("(?m)^\\| `(--[a-z-]+)` \\|", read(t, "../docs/flags.md"))
 	require.NotEmpty(t, rows)
-	require.ElementsMatch(t, submatches(`(?m)^ +(?:-h, )?(--[a-z][a-z-]*)`, strings.Replace(help, "-h, --help", "", 1)), rows)
+	require.ElementsMatch(t,
+		submatches(`(?m)^ +(?:-h, )?(--[a-z][a-z-]*)`, strings.Replace(help, "-h, --help", "", 1)), rows)
 }
 
 func TestDocs_FlagsPageNamesTheVariablesOfOtherCommands(t *testing.T) {

@@ -125,7 +125,9 @@ func TestNetworkPolicy_LetsInClientsAndOutToPublicAddresses(t *testing.T) {
 			fenced = append(fenced, prefix)
 		}
 	}
-	for _, private := range []string{"10.1.2.3", "172.20.0.1", "192.168.0.1", "169.254.169.254", "100.100.100.200", "127.0.0.1", "2002:a9fe:a9fe::1"} {
+	for _, private := range []string{
+		"10.1.2.3", "172.20.0.1", "192.168.0.1", "169.254.169.254", "100.100.100.200", "127.0.0.1", "2002:a9fe:a9fe::1",
+	} {
 		address := netip.MustParseAddr(private)
 		require.True(t, slices.ContainsFunc(fenced, func(p netip.Prefix) bool { return p.Contains(address) }), private)
 	}
@@ -144,7 +146,10 @@ func TestPod_HasTimeForAStop(t *testing.T) {
 func TestPod_HasNoServiceLinks(t *testing.T) {
 	require.Equal(t, false, manifest(t, "deployment.yaml").at(podPath+"enableServiceLinks"))
 	name := strings.ToUpper(fmt.Sprint(manifest(t, "service.yaml").at("metadata/name")))
-	links := []string{name + "_PORT=tcp://10.0.0.1:8080", name + "_SERVICE_HOST=10.0.0.1", name + "_SERVICE_PORT_HTTP=8080"}
+	links := []string{
+		name + "_PORT=tcp://10.0.0.1:8080", name + "_SERVICE_HOST=10.0.0.1",
+		name + "_SERVICE_PORT_HTTP=8080",
+	}
 	code, _, stderr := ringback(t, links, "serve", "--check")
 	require.Zero(t, code, "they do no harm in other pods")
 	require.Empty(t, stderr)
@@ -161,14 +166,16 @@ func TestPod_PortsAgreeAndProbesExist(t *testing.T) {
 	readYAML(t, "../api/openapi.yaml", &contract)
 	scraped, ok := d.at("spec/template/metadata/annotations").(document)
 	require.True(t, ok)
-	require.Equal(t, document{"prometheus.io/scrape": "true", "prometheus.io/port": port, "prometheus.io/path": "/metrics"}, scraped)
+	require.Equal(t,
+		document{"prometheus.io/scrape": "true", "prometheus.io/port": port, "prometheus.io/path": "/metrics"}, scraped)
 	require.Contains(t, contract.Paths, scraped["prometheus.io/path"])
 	for probe, path := range map[string]string{"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"} {
 		require.Contains(t, contract.Paths, path)
 		require.Equal(t, path, d.at(containerPath+probe+"Probe/httpGet/path"), probe)
 		require.Equal(t, name, d.at(containerPath+probe+"Probe/httpGet/port"), probe)
 	}
-	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2, "/readyz waits for up to 2.4 s: two checks of the stores")
+	require.Greater(t, d.number(t, containerPath+"readinessProbe/timeoutSeconds"), 2,
+		"/readyz waits for up to 2.4 s: two checks of the stores")
 }
 
 func TestPod_RunsServeWithKnownSettingsAsTheImagesUser(t *testing.T) {
@@ -181,9 +188,14 @@ func TestPod_RunsServeWithKnownSettingsAsTheImagesUser(t *testing.T) {
 
 func TestPod_DoesNotStartWithPlaceholders(t *testing.T) {
 	given := manifest(t, "secret.yaml")
-	good := map[string]string{"token": "a-token-0123456789", "store": "redis://127.0.0.1:1/0", "secret-key": strings.Repeat("5e", 32)}
+	good := map[string]string{
+		"token": "a-token-0123456789", "store": "redis://127.0.0.1:1/0",
+		"secret-key": strings.Repeat("5e", 32),
+	}
 	require.Len(t, given.at("stringData"), len(good))
-	for placeholder, want := range map[string]string{"token": "token: ", "store": "store: ", "secret-key": "RINGBACK_SECRET_KEY: "} {
+	for placeholder, want := range map[string]string{
+		"token": "token: ", "store": "store: ", "secret-key": "RINGBACK_SECRET_KEY: ",
+	} {
 		var env []string
 		for name, v := range podEnv(t) {
 			value := v.value

@@ -30,7 +30,8 @@ func TestLicences_NameEveryModuleOfTheProgram(t *testing.T) {
 		}
 	}
 	const others = 3 + 1 // the heading and the standard library; a module that the program contains on macOS only
-	require.LessOrEqual(t, strings.Count(string(page), "\n|"), rows+others, "a row names what the program does not contain: run make licences")
+	require.LessOrEqual(t, strings.Count(string(page), "\n|"), rows+others,
+		"a row names what the program does not contain: run make licences")
 }
 
 func TestLicence_IsTheApacheLicense(t *testing.T) {

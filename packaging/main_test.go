@@ -72,8 +72,8 @@ func command(t *testing.T, env []string, args ...string) *exec.Cmd {
 // endTime bounds a command that exits without a signal, on a busy machine.
 const endTime = 2 * time.Minute
 
-// ringback runs a command that exits without a signal, and returns its exit code and output. It is killed after endTime; then
-// the code is -1.
+// ringback runs a command that exits without a signal, and returns its exit code and output. It is killed after
+// endTime; then the code is -1.
 func ringback(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -76,7 +76,8 @@ func dashboardExprs(t *testing.T) map[string][]string {
 
 func TestMonitoring_NamesMetricsAndLabelsThatExist(t *testing.T) {
 	labels := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(ringback_\\w+)` \\| (\\w+) \\| (\\S+) \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(ringback_\\w+)` \\| (\\w+) \\| (\\S+) \\|").
+		FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
 		names := []string{row[1]}
 		if row[2] == "histogram" {
 			names = []string{row[1] + "_bucket", row[1] + "_count", row[1] + "_sum"}

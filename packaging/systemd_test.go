@@ -131,7 +131,8 @@ func TestUnit_PassesSystemdAnalyze(t *testing.T) {
 		require.NotContains(t, string(out), path, "it takes the unit, and complains")
 
 		// In tenths: at most 2.0 of 10.
-		out, err = exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager", "--threshold=20", path).CombinedOutput()
+		out, err = exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--no-pager",
+			"--threshold=20", path).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
 }

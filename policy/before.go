@@ -12,7 +12,8 @@ type Preflight struct {
 	PolicyStale        bool // the topic's policy may be older than the store's
 	NoURL              bool // neither the job, its lane nor its topic has a URL: the attempt fails without a request
 	LeaseTooShort      bool // the lease may end before the attempt
-	// WrongOriginHeader is a secret header of the job that was set for another origin than that of the URL; empty: none.
+	// WrongOriginHeader is a secret header of the job that was set for another origin than that of the URL; empty:
+	// none.
 	WrongOriginHeader string
 	SecretsUnreadable bool // a signing secret, the client certificate or a header cannot be opened
 	RateChanged       bool // the topic has another rate than at the claim
@@ -28,8 +29,8 @@ const (
 	UnreadableWait = 10 * time.Second
 )
 
-// CheckBefore decides about a claimed job before its attempt. The zero Verdict allows the attempt. A released job costs no
-// retry.
+// CheckBefore decides about a claimed job before its attempt. The zero Verdict allows the attempt. A released job costs
+// no retry.
 //
 //	first that applies                               verdict
 //	settings unreadable                              released for 10 s; so is its lane, unless it is shared
@@ -54,13 +55,14 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	switch {
 	case p.SettingsUnreadable:
 		return unreadable
-	// The store does not know of a pause in an old policy: released at once, the job would be claimed again at once. A cooldown,
-	// which the store knows, is not told apart: the wait is short.
+	// The store does not know of a pause in an old policy: released at once, the job would be claimed again at once. A
+	// cooldown, which the store knows, is not told apart: the wait is short.
 	case p.LaneStopped && p.PolicyStale:
 		return Verdict{Kind: Released, Wait: recheckWait}
 	case p.LaneStopped:
 		return Verdict{Kind: Released}
-	case p.PolicyStale && (reason != "" || progress.FailedAttempts > *terms.Retries || p.NoURL || p.WrongOriginHeader != ""):
+	case p.PolicyStale && (reason != "" || progress.FailedAttempts > *terms.Retries || p.NoURL ||
+		p.WrongOriginHeader != ""):
 		return Verdict{Kind: Released, Wait: recheckWait, Note: "the topic's policy could not be read"}
 	case reason != "":
 		return Verdict{Kind: Dead, Reason: reason}
@@ -81,8 +83,8 @@ func CheckBefore(terms Terms, progress Progress, p Preflight) Verdict {
 	return Verdict{}
 }
 
-// CheckExpired decides about a job that waited beyond the time to live it was stored with. If its terms now allow a longer
-// life, it is released until its due time, in dueIn.
+// CheckExpired decides about a job that waited beyond the time to live it was stored with. If its terms now allow a
+// longer life, it is released until its due time, in dueIn.
 func CheckExpired(terms Terms, progress Progress, dueIn time.Duration) Verdict {
 	if reason := progress.EndReason(terms); reason != "" {
 		return Verdict{Kind: Dead, Reason: reason}
@@ -90,8 +92,8 @@ func CheckExpired(terms Terms, progress Progress, dueIn time.Duration) Verdict {
 	return Verdict{Kind: Released, Wait: max(0, dueIn)}
 }
 
-// EndReason returns why a job may not be attempted; empty: it may. Judge has decided on an attempt that failed, so a job that
-// waits for its retry is attempted even if it has fewer retries by now. A lost attempt has had no verdict.
+// EndReason returns why a job may not be attempted; empty: it may. Judge has decided on an attempt that failed, so a
+// job that waits for its retry is attempted even if it has fewer retries by now. A lost attempt has had no verdict.
 func (p Progress) EndReason(terms Terms) Reason {
 	if reason := p.deadReason(terms, 0); reason != "" {
 		return reason

@@ -31,7 +31,8 @@ func TestCheckBefore_EndsJobsByTheirTerms(t *testing.T) {
 		{"then the age", 4, 3, 48 * time.Hour, false, policy.ReasonMaxAge},
 	} {
 		progress := policy.Progress{
-			FailedAttempts: c.failures, ConsecutiveLost: c.lost, Age: c.age, Expires: c.expired, ExpiresIn: -time.Millisecond,
+			FailedAttempts: c.failures, ConsecutiveLost: c.lost, Age: c.age, Expires: c.expired,
+			ExpiresIn: -time.Millisecond,
 		}
 		var want policy.Verdict
 		expired := policy.Verdict{Kind: policy.Released, Wait: time.Hour}
@@ -50,9 +51,15 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 		wrongOrigin = "the secret header X-Key was set for another origin than that of the URL"
 	)
 	var (
-		wait       = policy.Verdict{Kind: policy.Released, Wait: time.Second}
-		stale      = policy.Verdict{Kind: policy.Released, Wait: time.Second, Note: "the topic's policy could not be read"}
-		short      = policy.Verdict{Kind: policy.Released, Wait: time.Second, Note: "the lease would have ended before the attempt"}
+		wait  = policy.Verdict{Kind: policy.Released, Wait: time.Second}
+		stale = policy.Verdict{
+			Kind: policy.Released, Wait: time.Second,
+			Note: "the topic's policy could not be read",
+		}
+		short = policy.Verdict{
+			Kind: policy.Released, Wait: time.Second,
+			Note: "the lease would have ended before the attempt",
+		}
 		unreadable = policy.Verdict{Kind: policy.Released, Wait: 10 * time.Second, LaneWait: 10 * time.Second}
 		shared     = policy.Verdict{Kind: policy.Released, Wait: 10 * time.Second}
 	)
@@ -68,17 +75,33 @@ func TestCheckBefore_MakesNoAttemptThatCannotSucceed(t *testing.T) {
 		{"nothing", false, policy.Preflight{}, policy.Verdict{}},
 		{"stale policy", false, policy.Preflight{PolicyStale: true}, policy.Verdict{}},
 		{"shared lane", false, policy.Preflight{SharedLane: true}, policy.Verdict{}},
-		{"no URL: it fails", false, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true, Uncounted: true}, policy.Verdict{}},
+		{"no URL: it fails", false, policy.Preflight{
+			NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true,
+			Uncounted: true,
+		}, policy.Verdict{}},
 		{"no URL yet", false, policy.Preflight{NoURL: true, PolicyStale: true}, stale},
-		{"exhausted", true, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true}, dead(policy.ReasonExhausted)},
+		{"exhausted", true, policy.Preflight{NoURL: true, WrongOriginHeader: "X-Key", SecretsUnreadable: true}, dead(
+			policy.ReasonExhausted,
+		)},
 		{"perhaps exhausted", true, policy.Preflight{PolicyStale: true}, stale},
-		{"settings unreadable", true, policy.Preflight{SettingsUnreadable: true, LaneStopped: true, PolicyStale: true}, unreadable},
+		{
+			"settings unreadable", true,
+			policy.Preflight{SettingsUnreadable: true, LaneStopped: true, PolicyStale: true},
+			unreadable,
+		},
 		{"settings unreadable, shared", true, policy.Preflight{SettingsUnreadable: true, SharedLane: true}, shared},
 		{"lane stopped", true, policy.Preflight{LaneStopped: true, NoURL: true}, released},
-		{"lane stopped by an older policy", true, policy.Preflight{LaneStopped: true, PolicyStale: true, NoURL: true}, wait},
+		{"lane stopped by an older " +
+			"policy", true, policy.Preflight{LaneStopped: true, PolicyStale: true, NoURL: true}, wait},
 		{"short lease", false, policy.Preflight{LeaseTooShort: true, WrongOriginHeader: "X-Key"}, short},
-		{"wrong-origin header", false, policy.Preflight{WrongOriginHeader: "X-Key", SecretsUnreadable: true}, invalid(wrongOrigin)},
-		{"wrong-origin header by an older URL", false, policy.Preflight{WrongOriginHeader: "X-Key", PolicyStale: true}, stale},
+		{"wrong-origin header", false, policy.Preflight{WrongOriginHeader: "X-Key", SecretsUnreadable: true}, invalid(
+			wrongOrigin,
+		)},
+		{
+			"wrong-origin header by an older URL", false,
+			policy.Preflight{WrongOriginHeader: "X-Key", PolicyStale: true},
+			stale,
+		},
 		{"secrets unreadable", false, policy.Preflight{SecretsUnreadable: true, Late: true}, unreadable},
 		{"secrets unreadable, shared", false, policy.Preflight{SecretsUnreadable: true, SharedLane: true}, shared},
 		{"another rate", false, policy.Preflight{RateChanged: true, Uncounted: true}, released},

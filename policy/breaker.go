@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Breaker configures a lane's circuit breaker. While it is open, the lane's jobs are not attempted and spend no retries.
-// Then one probe is attempted, whose result closes the breaker or opens it again.
+// Breaker configures a lane's circuit breaker. While it is open, the lane's jobs are not attempted and spend no
+// retries. Then one probe is attempted, whose result closes the breaker or opens it again.
 type Breaker struct {
-	// Failures is the number of consecutive failures that open the breaker: those of Result.Unavailable. 0: it never opens;
-	// nil: 10.
+	// Failures is the number of consecutive failures that open the breaker: those of Result.Unavailable. 0: it never
+	// opens; nil: 10.
 	Failures *int `json:"failures,omitempty"`
 	// Open is how long the breaker stays open, 1 s to 1 h; zero: 30 s.
 	Open time.Duration `json:"open,omitempty"`
@@ -26,12 +26,13 @@ func (b Breaker) withDefaults(base Breaker) Breaker {
 	return Breaker{Failures: cmp.Or(b.Failures, base.Failures), Open: cmp.Or(b.Open, base.Open)}
 }
 
-// Unavailable reports whether the receiver is unavailable: no response, or a status that says so. These are 502 to 504, and those
-// of proxies and CDNs whose server is away, 520 to 530, 598 and 599. It counts for the breaker.
+// Unavailable reports whether the receiver is unavailable: no response, or a status that says so. These are 502 to 504,
+// and those of proxies and CDNs whose server is away, 520 to 530, 598 and 599. It counts for the breaker.
 func (r Result) Unavailable() bool {
 	switch r.Class {
 	case ClassNone:
-		return r.Status >= 502 && r.Status <= 504 || r.Status >= 520 && r.Status <= 530 || r.Status == 598 || r.Status == 599
+		return r.Status >= 502 && r.Status <= 504 || r.Status >= 520 && r.Status <= 530 || r.Status == 598 ||
+			r.Status == 599
 	case ClassBlocked, ClassInvalid, ClassNoURL, ClassShutdown, ClassLocalResources, ClassConsumer:
 		return false
 	default:

@@ -36,8 +36,8 @@ const (
 	IncludeQuery   = "query"   // the query of the job's URL
 )
 
-// Backlog configures the callback about a topic's backlog. It is sent once when a limit is exceeded, and once when the backlog
-// is below its limits again.
+// Backlog configures the callback about a topic's backlog. It is sent once when a limit is exceeded, and once when the
+// backlog is below its limits again.
 type Backlog struct {
 	Callback
 	// OlderThan limits how long a job may have been due; zero: no limit.

@@ -21,7 +21,8 @@ func ExampleJudge() {
 	// dead wait=0s reason="exhausted"
 }
 
-// The receiver asks for a longer wait than the rung: the job waits for that long, and its whole lane for up to a minute.
+// The receiver asks for a longer wait than the rung: the job waits for that long, and its whole lane for up to a
+// minute.
 func ExampleJudge_retryAfter() {
 	terms := policy.Builtin().Terms(policy.Terms{})
 	busy := policy.Result{Status: 429, RetryAfter: 2 * time.Minute}

@@ -11,14 +11,15 @@ const MaxRetryAfter = 24 * time.Hour
 // MaxLaneWait is the longest cooldown that a receiver's Retry-After puts on its lane.
 const MaxLaneWait = time.Minute
 
-// FreeLosses is the number of consecutive lost attempts of a job that do not count as failed. An attempt is lost when its lease
-// expires: its process died, or could not report the result. Engines apply the rule, since they expire leases.
+// FreeLosses is the number of consecutive lost attempts of a job that do not count as failed. An attempt is lost when
+// its lease expires: its process died, or could not report the result. Engines apply the rule, since they expire
+// leases.
 const FreeLosses = 2
 
 // Progress is the state of a job at a decision. A revival starts a new generation of attempts.
 type Progress struct {
-	// FailedAttempts counts the generation's attempts that cost a retry: failed ones, and lost ones from the third in a row
-	// on.
+	// FailedAttempts counts the generation's attempts that cost a retry: failed ones, and lost ones from the third in a
+	// row on.
 	FailedAttempts int
 	// ConsecutiveLost counts the attempts lost in a row before this decision.
 	ConsecutiveLost int
@@ -35,7 +36,8 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 	case p.Expires && p.ExpiresIn < wait:
 		return ReasonExpired
 	case terms.MaxAgeDerived && (p.FailedAttempts <= 0 || p.FailedAttempts > *terms.Retries):
-		return "" // the age is that of the retries: it ends no attempt before them, nor the one that fewer retries leave
+		// the age is that of the retries: it ends no attempt before them, nor the one that fewer retries leave
+		return ""
 	case terms.MaxAge > 0 && p.Age > terms.MaxAge-wait:
 		return ReasonMaxAge
 	}
@@ -44,10 +46,11 @@ func (p Progress) deadReason(terms Terms, wait time.Duration) Reason {
 
 // Judge returns the verdict on an attempt.
 //
-// terms are resolved (Topic.Terms). progress is the job's state at the end of the attempt, which FailedAttempts includes.
-// random is in [0, 1). The wait counts from the end of the attempt and is never shorter than the rung or a receiver's Retry-After.
-// A Retry-After on 408, 425, 429 or 5xx also puts a cooldown of up to MaxLaneWait on the lane. A job whose retry would
-// come after its expiry or its MaxAge is dead at once. A consumer is a client that pulled the job, or a function.
+// terms are resolved (Topic.Terms). progress is the job's state at the end of the attempt, which FailedAttempts
+// includes. random is in [0, 1). The wait counts from the end of the attempt and is never shorter than the rung or a
+// receiver's Retry-After. A Retry-After on 408, 425, 429 or 5xx also puts a cooldown of up to MaxLaneWait on the lane.
+// A job whose retry would come after its expiry or its MaxAge is dead at once. A consumer is a client that pulled the
+// job, or a function.
 //
 //	result                                    verdict
 //	accepted by a consumer                    delivered
@@ -110,15 +113,15 @@ func Judge(terms Terms, result Result, progress Progress, random float64) Verdic
 	return v
 }
 
-// The wait after an attempt that failed for lack of local resources: shortageWait to twice that, or minShortageWait if the
-// job would be too old by then.
+// The wait after an attempt that failed for lack of local resources: shortageWait to twice that, or minShortageWait if
+// the job would be too old by then.
 const (
 	shortageWait    = time.Second
 	minShortageWait = 100 * time.Millisecond
 )
 
-// releaseForShortage returns the verdict on an attempt that failed for lack of local resources. It costs no retry, but the
-// job can become too old.
+// releaseForShortage returns the verdict on an attempt that failed for lack of local resources. It costs no retry, but
+// the job can become too old.
 func releaseForShortage(terms Terms, progress Progress, random float64) Verdict {
 	progress.FailedAttempts-- // this one does not count
 	wait := addJitter(shortageWait, 1, random)

@@ -21,8 +21,8 @@ func DefaultLadder() Ladder {
 	}
 }
 
-// Rung returns the wait after the given number of failed attempts, from 1. An empty ladder returns MinRung, never zero, so
-// that retries cannot become a busy loop.
+// Rung returns the wait after the given number of failed attempts, from 1. An empty ladder returns MinRung, never zero,
+// so that retries cannot become a busy loop.
 func (l Ladder) Rung(failed int) time.Duration {
 	if len(l) == 0 {
 		return MinRung

@@ -6,14 +6,16 @@ import "time"
 type Lane struct {
 	// URL is the target of the lane's jobs without a URL.
 	URL string `json:"url,omitempty"`
-	// Headers are sent with every attempt. They override the topic's and are overridden by the job's. Names are canonical.
+	// Headers are sent with every attempt. They override the topic's and are overridden by the job's. Names are
+	// canonical.
 	Headers map[string][]string `json:"headers,omitempty"`
 	// Secrets sign the lane's attempts instead of the topic's.
 	Secrets []Secret `json:"secrets,omitempty"`
 	// LaneConcurrency and LaneRate override the topic's.
 	LaneConcurrency int  `json:"lane_concurrency,omitempty"`
 	LaneRate        Rate `json:"lane_rate,omitzero"`
-	// Ordered delivers the lane's jobs one after the other, in the order of their registration, also if the topic does not.
+	// Ordered delivers the lane's jobs one after the other, in the order of their registration, also if the topic does
+	// not.
 	Ordered bool `json:"ordered,omitempty"`
 	// ManagedBy names the files that set the settings; empty: none.
 	ManagedBy string `json:"managed_by,omitempty"`
@@ -40,7 +42,8 @@ const MaxPauseNote = 500
 
 // IsZero reports whether no setting is set.
 func (l Lane) IsZero() bool {
-	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 && l.LaneRate == Rate{} && !l.Ordered &&
+	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 &&
+		l.LaneRate == Rate{} && !l.Ordered &&
 		!l.Paused && l.ManagedBy == ""
 }
 

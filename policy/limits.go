@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Limits is the part of a topic's policy or of a lane's settings that a store applies. Zero and nil fields are not set. Those
-// of a lane have neither a retention nor Deliver.
+// Limits is the part of a topic's policy or of a lane's settings that a store applies. Zero and nil fields are not set.
+// Those of a lane have neither a retention nor Deliver.
 type Limits struct {
 	Paused        bool           `json:"paused,omitempty"`
 	Concurrency   int            `json:"concurrency,omitempty"` // of each lane
@@ -41,8 +41,8 @@ func concurrency(set int, ordered bool) int {
 	return set
 }
 
-// Over returns l with every unset field taken from base: the limits of a lane over those of its topic, or of a topic over the
-// defaults. A queue is paused, or ordered, if its topic or its lane is.
+// Over returns l with every unset field taken from base: the limits of a lane over those of its topic, or of a topic
+// over the defaults. A queue is paused, or ordered, if its topic or its lane is.
 func (l Limits) Over(base Limits) Limits {
 	l.Paused = l.Paused || base.Paused
 	l.Ordered = l.Ordered || base.Ordered
@@ -55,8 +55,8 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
-// Rate is a rate limit: at most Starts attempts start in any window of length Per, over all processes. The zero value is
-// no limit.
+// Rate is a rate limit: at most Starts attempts start in any window of length Per, over all processes. The zero value
+// is no limit.
 type Rate struct {
 	Starts int           `json:"n,omitempty"`
 	Per    time.Duration `json:"per,omitempty"`

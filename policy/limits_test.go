@@ -36,10 +36,21 @@ func TestLimits_LaneOverridesTopic(t *testing.T) {
 			policy.Lane{LaneConcurrency: 1},
 			policy.Limits{Concurrency: 1, Rate: slow, Deliver: policy.DeliverPush},
 		},
-		{"an ordered topic", policy.Topic{Ordered: true, LaneConcurrency: 4}, policy.Lane{LaneConcurrency: 8}, policy.Limits{Ordered: true, Concurrency: 1, Deliver: policy.DeliverPush}},
-		{"an ordered lane", policy.Topic{LaneConcurrency: 4}, policy.Lane{Ordered: true}, policy.Limits{Ordered: true, Concurrency: 1, Deliver: policy.DeliverPush}},
-		{"a paused topic", policy.Topic{Paused: true}, policy.Lane{}, policy.Limits{Paused: true, Concurrency: 32, Deliver: policy.DeliverPush}},
-		{"a paused lane", policy.Topic{}, policy.Lane{Paused: true}, policy.Limits{Paused: true, Concurrency: 32, Deliver: policy.DeliverPush}},
+		{
+			"an ordered topic",
+			policy.Topic{Ordered: true, LaneConcurrency: 4},
+			policy.Lane{LaneConcurrency: 8},
+			policy.Limits{Ordered: true, Concurrency: 1, Deliver: policy.DeliverPush},
+		},
+		{"an ordered lane", policy.Topic{LaneConcurrency: 4}, policy.Lane{Ordered: true}, policy.Limits{
+			Ordered: true, Concurrency: 1, Deliver: policy.DeliverPush,
+		}},
+		{"a paused topic", policy.Topic{Paused: true}, policy.Lane{}, policy.Limits{
+			Paused: true, Concurrency: 32, Deliver: policy.DeliverPush,
+		}},
+		{"a paused lane", policy.Topic{}, policy.Lane{Paused: true}, policy.Limits{
+			Paused: true, Concurrency: 32, Deliver: policy.DeliverPush,
+		}},
 	} {
 		limits := c.lane.Limits().Over(c.topic.Limits().Over(policy.Builtin().Limits()))
 		require.Equal(t, c.topic.WithDefaults(policy.Builtin()).Limits().KeepDead, limits.KeepDead, c.name)

@@ -77,7 +77,8 @@ type Result struct {
 	// Class and Error describe why there was no response. Error is one line without the URL's query.
 	Class ErrorClass
 	Error string
-	// RetryAfter is the response's Retry-After as a wait from receipt, or the wait that a consumer asked for; zero: none.
+	// RetryAfter is the response's Retry-After as a wait from receipt, or the wait that a consumer asked for; zero:
+	// none.
 	RetryAfter time.Duration
 	// StartedAt and Duration are by the process's clock.
 	StartedAt time.Time
@@ -92,8 +93,8 @@ type Result struct {
 	// Header and Body are the response's, truncated by the sender.
 	Header map[string][]string
 	Body   []byte
-	// Received is the body as it came, if Body has [redacted] in place of secrets that the receiver repeated. Judge looks at it. It is
-	// not stored.
+	// Received is the body as it came, if Body has [redacted] in place of secrets that the receiver repeated. Judge
+	// looks at it. It is not stored.
 	Received []byte
 }
 
@@ -163,7 +164,7 @@ type Verdict struct {
 	Reason Reason
 	// LaneWait is the cooldown of the whole lane, which the receiver asked for or the lane needs; zero: none.
 	LaneWait time.Duration
-	// Note explains the verdict where the result does not: why a response with a success status is not a success, or why no
-	// request was made.
+	// Note explains the verdict where the result does not: why a response with a success status is not a success, or
+	// why no request was made.
 	Note string
 }

@@ -23,7 +23,8 @@ func (Sealed) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // LogValue hides the secret's value from a log in JSON.
 func (s Secret) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("id", s.ID), slog.Time("created_at", s.CreatedAt), slog.String("value", redacted))
+	return slog.GroupValue(slog.String("id", s.ID), slog.Time("created_at", s.CreatedAt),
+		slog.String("value", redacted))
 }
 
 // Format hides the key: fmt does not call the methods of a pointer inside another value.

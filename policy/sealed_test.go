@@ -48,7 +48,9 @@ func TestSealed_IsNotLogged(t *testing.T) {
 		slog.New(slog.NewTextHandler(&text, nil)).Info("x", "v", v)
 	}
 	// A JSON log shows nested secrets in their JSON form; nothing logs such values.
-	for _, v := range []any{policy.Sealed(secret), policy.Secret{ID: "s1", Value: secret}, policy.ClientCert{Key: secret}} {
+	for _, v := range []any{
+		policy.Sealed(secret), policy.Secret{ID: "s1", Value: secret}, policy.ClientCert{Key: secret},
+	} {
 		slog.New(slog.NewJSONHandler(&inJSON, nil)).Info("x", "v", v)
 	}
 	require.NotContains(t, text.String(), "topsecret")

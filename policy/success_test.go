@@ -60,7 +60,8 @@ func TestSuccess_MatchesStatusAndBody(t *testing.T) {
 		{"bytes that are no text", policy.Success{BodyContains: "\xff"}, 200, "a\xffb", true, ""},
 	} {
 		given := terms(func(t *policy.Terms) { t.Success = c.success })
-		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)}, policy.Progress{FailedAttempts: 1}, 0)
+		got := policy.Judge(given, policy.Result{Status: c.status, Body: []byte(c.body)},
+			policy.Progress{FailedAttempts: 1}, 0)
 		wanted := policy.Verdict{Kind: policy.Delivered}
 		if !c.ok {
 			wanted = policy.Verdict{Kind: policy.Again, Wait: time.Minute, Note: c.note}

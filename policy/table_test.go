@@ -51,7 +51,11 @@ var verdicts = []struct {
 	{
 		name:   "gives up on classes",
 		change: giveUpOn("4xx", "501"),
-		bands:  []statusRange{{200, 299, delivered}, {400, 499, dead(policy.ReasonGaveUp)}, {501, 501, dead(policy.ReasonGaveUp)}},
+		bands: []statusRange{
+			{200, 299, delivered},
+			{400, 499, dead(policy.ReasonGaveUp)},
+			{501, 501, dead(policy.ReasonGaveUp)},
+		},
 	},
 	{
 		name:   "a success comes before giving up",
@@ -166,7 +170,8 @@ func TestJudge_EveryStatusUnderEveryPolicy(t *testing.T) {
 				}
 			}
 			result.Status = status
-			require.Equal(t, wanted, policy.Judge(given, result, policy.Progress{FailedAttempts: max(row.tries, 1)}, 0), "%s: status %d", row.name, status)
+			require.Equal(t, wanted, policy.Judge(given, result, policy.Progress{FailedAttempts: max(row.tries, 1)}, 0),
+				"%s: status %d", row.name, status)
 		}
 	}
 }
@@ -175,7 +180,8 @@ func TestJudge_EveryStatusUnderEveryPolicy(t *testing.T) {
 func TestJudge_RetriesInvalidStatuses(t *testing.T) {
 	given := terms(giveUpOn("2xx", "-xx", "0xx", "1xx"))
 	for _, status := range []int{-220, -22, -1, 0, 2, 20, 99, 1000, 2000, 1 << 40} {
-		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status}, policy.Progress{FailedAttempts: 1}, 0), "status %d", status)
+		require.Equal(t, again, policy.Judge(given, policy.Result{Status: status},
+			policy.Progress{FailedAttempts: 1}, 0), "status %d", status)
 	}
 }
 
@@ -208,8 +214,9 @@ var classes = map[policy.ErrorClass]struct {
 	policy.ClassNoURL:          {verdict: again},
 	policy.ClassShutdown:       {verdict: released},
 	policy.ClassLocalResources: {verdict: policy.Verdict{Kind: policy.Released, Wait: time.Second}},
-	policy.ClassConsumer:       {verdict: dead(policy.ReasonNonRetryable)}, // of a result that forbids retries, as below
-	policy.ClassOther:          {verdict: again, away: true},
+	// of a result that forbids retries, as below
+	policy.ClassConsumer: {verdict: dead(policy.ReasonNonRetryable)},
+	policy.ClassOther:    {verdict: again, away: true},
 }
 
 func TestJudge_EveryErrorClass(t *testing.T) {
@@ -223,7 +230,8 @@ func TestJudge_EveryErrorClass(t *testing.T) {
 		require.Equal(t, row.timeout, class.Timeout(), class)
 		for _, status := range []int{0, 200, 404, 410, 429, 503} {
 			result := policy.Result{Class: class, Status: status, NonRetryable: true}
-			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{FailedAttempts: 1}, 0), "class %s with status %d", class, status)
+			require.Equal(t, row.verdict, policy.Judge(terms(), result, policy.Progress{FailedAttempts: 1}, 0),
+				"class %s with status %d", class, status)
 			require.Equal(t, row.away, result.Unavailable(), class)
 			require.False(t, result.Throttled(), class)
 		}

@@ -23,10 +23,11 @@ type Terms struct {
 
 	// Jitter lengthens each wait by up to this share of it, 0 to 1. Set by Topic.Terms.
 	Jitter float64 `json:"-"`
-	// MaxAge is the time after a generation's first due time after which the job is dead; zero: none. Set by Topic.Terms.
+	// MaxAge is the time after a generation's first due time after which the job is dead; zero: none. Set by
+	// Topic.Terms.
 	MaxAge time.Duration `json:"-"`
-	// MaxAgeDerived is set if MaxAge is derived from the ladder: it ends no job before its first failed attempt, however long
-	// that had to wait, and none that has more failed attempts than Retries. Set by Topic.Terms.
+	// MaxAgeDerived is set if MaxAge is derived from the ladder: it ends no job before its first failed attempt,
+	// however long that had to wait, and none that has more failed attempts than Retries. Set by Topic.Terms.
 	MaxAgeDerived bool `json:"-"`
 	// GiveUpOn lists statuses ("410") and classes ("4xx") after which the job is dead. Set by Topic.Terms.
 	GiveUpOn []string `json:"-"`
@@ -34,8 +35,8 @@ type Terms struct {
 	Success Success `json:"-"`
 }
 
-// maxAgeMargin is added to the ladder's span for the default MaxAge of topics that are pushed. Others have none, since their
-// consumers may ask for waits that are longer than the ladder's.
+// maxAgeMargin is added to the ladder's span for the default MaxAge of topics that are pushed. Others have none, since
+// their consumers may ask for waits that are longer than the ladder's.
 const maxAgeMargin = 24 * time.Hour
 
 // Terms resolves a job's terms against the policy t, which must be complete: Builtin, or a policy with its defaults.

@@ -62,14 +62,26 @@ func TestTerms_ResolvesFieldByField(t *testing.T) {
 		timeout time.Duration
 	}{
 		{"unset", policy.Topic{}, policy.Terms{}, policy.DefaultLadder(), 9, 10 * time.Second},
-		{"the topic's ladder sets its retries", policy.Topic{Ladder: topics}, policy.Terms{}, topics, 3, 10 * time.Second},
-		{"the topic's retries stay with its ladder", policy.Topic{Ladder: topics, Retries: new(7)}, policy.Terms{}, topics, 7, 10 * time.Second},
-		{"the topic's retries over the built-in ladder", policy.Topic{Retries: new(2)}, policy.Terms{}, policy.DefaultLadder(), 2, 10 * time.Second},
-		{"the job's ladder sets its retries", policy.Topic{Retries: new(7)}, policy.Terms{Ladder: own}, own, 2, 10 * time.Second},
-		{"the job's retries stay with its ladder", policy.Topic{}, policy.Terms{Ladder: own, Retries: new(5)}, own, 5, 10 * time.Second},
-		{"the job's retries over the topic's ladder", policy.Topic{Ladder: topics}, policy.Terms{Retries: new(0)}, topics, 0, 10 * time.Second},
-		{"the topic's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{}, policy.DefaultLadder(), 9, time.Second},
-		{"the job's timeout", policy.Topic{Timeout: time.Second}, policy.Terms{Timeout: time.Minute}, policy.DefaultLadder(), 9, time.Minute},
+		{"the topic's ladder sets its " +
+			"retries", policy.Topic{Ladder: topics}, policy.Terms{}, topics, 3, 10 * time.Second},
+		{"the topic's retries stay with its " +
+			"ladder", policy.Topic{Ladder: topics, Retries: new(7)}, policy.Terms{}, topics, 7, 10 * time.Second},
+		{"the topic's retries over the built-in " +
+			"ladder", policy.Topic{Retries: new(2)}, policy.Terms{}, policy.DefaultLadder(), 2, 10 * time.Second},
+		{"the job's ladder sets its " +
+			"retries", policy.Topic{Retries: new(7)}, policy.Terms{Ladder: own}, own, 2, 10 * time.Second},
+		{"the job's retries stay with its " +
+			"ladder", policy.Topic{}, policy.Terms{Ladder: own, Retries: new(5)}, own, 5, 10 * time.Second},
+		{"the job's retries over the topic's " +
+			"ladder", policy.Topic{Ladder: topics}, policy.Terms{Retries: new(0)}, topics, 0, 10 * time.Second},
+		{"the topic's " +
+			"timeout", policy.Topic{Timeout: time.Second}, policy.Terms{}, policy.DefaultLadder(), 9, time.Second},
+		{
+			"the job's timeout",
+			policy.Topic{Timeout: time.Second},
+			policy.Terms{Timeout: time.Minute},
+			policy.DefaultLadder(), 9, time.Minute,
+		},
 	} {
 		got := c.topic.WithDefaults(base).Terms(c.job)
 		require.Equal(t, c.ladder, got.Ladder, c.name)
@@ -109,8 +121,9 @@ func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 	require.Equal(t, base, policy.Topic{}.WithDefaults(base))
 
 	full := policy.Topic{
-		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: time.Minute, Workers: 1,
-		LaneConcurrency: 2, Ordered: true, Deliver: policy.DeliverPull, URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
+		Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second,
+		MaxAge: time.Minute, Workers: 1, LaneConcurrency: 2, Ordered: true, Deliver: policy.DeliverPull,
+		URL: "http://topic.example/", Headers: map[string][]string{}, GiveUpOn: []string{},
 		Rate: policy.Rate{Starts: 1, Per: time.Second}, LaneRate: policy.Rate{Starts: 2, Per: time.Minute},
 		Success:       policy.Success{BodyEquals: "success"},
 		Breaker:       policy.Breaker{Failures: new(0), Open: time.Minute},
@@ -130,10 +143,13 @@ func TestWithDefaults_FillsUnsetFields(t *testing.T) {
 	require.Equal(t, full, policy.Topic{ManagedBy: "shop", Paused: true, Pause: full.Pause}.WithDefaults(full))
 	require.Empty(t, policy.Topic{Secrets: []policy.Secret{}}.WithDefaults(full).Secrets, "an empty list is set")
 	require.Equal(t, policy.Breaker{Failures: new(0), Open: time.Hour},
-		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.WithDefaults(full).Breaker, "the breaker is filled field by field")
-	require.Equal(t, full.Rate, policy.Topic{Rate: policy.Rate{Starts: 5}}.WithDefaults(full).Rate, "half a rate is none")
+		policy.Topic{Breaker: policy.Breaker{Open: time.Hour}}.WithDefaults(full).Breaker,
+		"the breaker is filled field by field")
+	require.Equal(t, full.Rate,
+		policy.Topic{Rate: policy.Rate{Starts: 5}}.WithDefaults(full).Rate, "half a rate is none")
 	require.Equal(t, policy.Retention{For: new(time.Hour), Max: new(int64(1)), MaxBytes: new(int64(2))},
-		policy.Topic{KeepDead: policy.Retention{For: new(time.Hour)}}.WithDefaults(full).KeepDead, "bounds are filled one by one")
+		policy.Topic{KeepDead: policy.Retention{For: new(time.Hour)}}.WithDefaults(full).KeepDead,
+		"bounds are filled one by one")
 }
 
 // Paused is not inherited.
@@ -171,19 +187,27 @@ func TestBuiltin_IsComplete(t *testing.T) {
 // A stored policy round-trips: nil and empty, nil and zero stay distinct where they differ.
 func TestTopic_RoundTripsJSON(t *testing.T) {
 	for name, topic := range map[string]policy.Topic{
-		"unset":            {},
-		"built-in":         policy.Builtin(),
-		"nothing to give":  {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
-		"keeps nothing":    {KeepDead: policy.Retention{Max: new(int64(0))}},
-		"success and rate": {Success: policy.Success{BodyContains: "ok"}, Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}},
-		"never opens":      {Breaker: policy.Breaker{Failures: new(0)}},
+		"unset":           {},
+		"built-in":        policy.Builtin(),
+		"nothing to give": {GiveUpOn: []string{}, Retries: new(0), Jitter: new(0.0), IDWindow: new(time.Duration(0))},
+		"keeps nothing":   {KeepDead: policy.Retention{Max: new(int64(0))}},
+		"success and " +
+			"rate": {Success: policy.Success{BodyContains: "ok"}, Rate: policy.Rate{Starts: 5, Per: 90 * time.Second}},
+		"never opens": {Breaker: policy.Breaker{Failures: new(0)}},
 		"callbacks": {
-			OnDelivered: &policy.Callback{URL: "http://owner.example/", Method: "PUT", Retries: new(0), Include: []string{policy.IncludeBody}},
-			OnDead:      &policy.Callback{URL: "http://owner.example/", Headers: map[string][]string{"X-A": {"1"}}, Timeout: time.Second},
-			OnBacklog:   &policy.Backlog{Callback: policy.Callback{URL: "http://owner.example/"}, OlderThan: time.Minute, MoreThan: 7},
+			OnDelivered: &policy.Callback{
+				URL: "http://owner.example/", Method: "PUT", Retries: new(0), Include: []string{policy.IncludeBody},
+			},
+			OnDead: &policy.Callback{
+				URL: "http://owner.example/", Headers: map[string][]string{"X-A": {"1"}}, Timeout: time.Second,
+			},
+			OnBacklog: &policy.Backlog{
+				Callback: policy.Callback{URL: "http://owner.example/"}, OlderThan: time.Minute, MoreThan: 7,
+			},
 		},
 		"secrets": {
-			Secrets:    []policy.Secret{{ID: "s1", CreatedAt: time.UnixMilli(1_700_000_000_000).UTC(), Value: "whsec_topsecret"}},
+			Secrets: []policy.Secret{{ID: "s1", CreatedAt: time.UnixMilli(1_700_000_000_000).
+				UTC(), Value: "whsec_topsecret"}},
 			ClientCert: &policy.ClientCert{Chain: "chain", Key: "topsecret"},
 		},
 		"headers": {Headers: map[string][]string{"X-A": {"1", "2"}}, Paused: true, URL: "http://topic.example/"},

@@ -56,8 +56,8 @@ type Topic struct {
 	Pause  Pause `json:"pause,omitzero"`
 }
 
-// Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes the
-// default; zero keeps none.
+// Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes
+// the default; zero keeps none.
 type Retention struct {
 	For      *time.Duration `json:"for,omitempty"`
 	Max      *int64         `json:"max,omitempty"`
@@ -70,7 +70,8 @@ type ClientCert struct {
 	Key   Sealed `json:"key"`   // PEM, in its stored form
 }
 
-// Builtin returns the default policy. It has no URL, headers, rates, callbacks and secrets, and derives MaxAge from the ladder.
+// Builtin returns the default policy. It has no URL, headers, rates, callbacks and secrets, and derives MaxAge from the
+// ladder.
 func Builtin() Topic {
 	ladder := DefaultLadder()
 	return Topic{
@@ -84,8 +85,11 @@ func Builtin() Topic {
 		GiveUpOn:        []string{"410"},
 		Breaker:         Breaker{Failures: new(10), Open: 30 * time.Second},
 		KeepDelivered:   Retention{For: new(24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(256 << 20))},
-		KeepDead:        Retention{For: new(30 * 24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(1 << 30))},
-		IDWindow:        new(time.Hour),
+		KeepDead: Retention{
+			For: new(30 * 24 * time.Hour), Max: new(int64(100_000)),
+			MaxBytes: new(int64(1 << 30)),
+		},
+		IDWindow: new(time.Hour),
 	}
 }
 

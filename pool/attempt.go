@@ -130,8 +130,8 @@ func (a *attempt) deliverer() Deliverer {
 	return a.shard.p.opts.Deliverer
 }
 
-// unsentRecord returns the entry in the history of a job whose attempt was not made. Only verdicts with a note have one:
-// the causes of others are shown elsewhere, or repeat often.
+// unsentRecord returns the entry in the history of a job whose attempt was not made. Only verdicts with a note have
+// one: the causes of others are shown elsewhere, or repeat often.
 func (a *attempt) unsentRecord(v policy.Verdict) job.Attempt {
 	if v.Note == "" {
 		return job.Attempt{}
@@ -157,8 +157,9 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	result := a.send(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
 	record := job.Attempt{
-		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt), Duration: policy.RoundUp(result.Duration),
-		Phases: result.Phases.RoundUp(), RemoteAddr: result.RemoteAddr, Process: p.process,
+		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt),
+		Duration: policy.RoundUp(result.Duration),
+		Phases:   result.Phases.RoundUp(), RemoteAddr: result.RemoteAddr, Process: p.process,
 		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
 		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
 		Body: result.Body,
@@ -181,7 +182,10 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 // send makes the request. Without a URL it fails: the policy may get one before the retries are used up.
 func (a *attempt) send(ctx context.Context, request job.Request) policy.Result {
 	if a.lacksURL(&request) {
-		return policy.Result{Class: policy.ClassNoURL, Error: "neither the job, its lane nor its topic has a URL", StartedAt: time.Now()}
+		return policy.Result{
+			Class: policy.ClassNoURL,
+			Error: "neither the job, its lane nor its topic has a URL", StartedAt: time.Now(),
+		}
 	}
 	return a.deliverer().Deliver(ctx, request)
 }
@@ -199,20 +203,22 @@ func (a *attempt) judge(terms policy.Terms, result policy.Result) policy.Verdict
 	return policy.Judge(terms, result, progress, a.shard.p.opts.Random())
 }
 
-// progress returns the job's progress now. The elapsed time counts from the start of the claim's call, so that the job's
-// age is never underestimated.
+// progress returns the job's progress now. The elapsed time counts from the start of the claim's call, so that the
+// job's age is never underestimated.
 func (a *attempt) progress() policy.Progress { return progressOf(a.job, a.claimStarted) }
 
 // progressOf is progress for a job claimed by a call that began at a time.
 func progressOf(claimedJob *store.ClaimedJob, began time.Time) policy.Progress {
 	passed := time.Since(began)
 	return policy.Progress{
-		FailedAttempts: claimedJob.FailedAttempts, ConsecutiveLost: claimedJob.ConsecutiveLost, Age: claimedJob.Age + passed,
+		FailedAttempts: claimedJob.FailedAttempts, ConsecutiveLost: claimedJob.ConsecutiveLost,
+		Age:     claimedJob.Age + passed,
 		Expires: !claimedJob.ExpiresAt.IsZero(), ExpiresIn: claimedJob.ExpiresAt.Sub(claimedJob.Now()) - passed,
 	}
 }
 
-// credentials returns the attempt's signer and certificate. A callback is signed with the secrets of its subject's topic.
+// credentials returns the attempt's signer and certificate. A callback is signed with the secrets of its subject's
+// topic.
 func (a *attempt) credentials() (job.Credentials, error) {
 	topic := a.job.Topic
 	if a.job.Kind != "" {
@@ -226,9 +232,10 @@ func (a *attempt) credentials() (job.Credentials, error) {
 	case lane == nil || len(lane.Settings.Secrets) == 0:
 		return c, err
 	}
-	// The topic's secrets are not needed, but its certificate is. The policy is read last: if it has no certificate by now,
-	// the attempt need not wait for one.
-	if err != nil && c.Certificate == nil && p.topicPolicy(sched.TopicName{Namespace: a.job.Namespace, Name: topic}).ClientCert != nil {
+	// The topic's secrets are not needed, but its certificate is. The policy is read last: if it has no certificate by
+	// now, the attempt need not wait for one.
+	if err != nil && c.Certificate == nil &&
+		p.topicPolicy(sched.TopicName{Namespace: a.job.Namespace, Name: topic}).ClientCert != nil {
 		return c, err
 	}
 	c.Signer = a.schedJob.Settings.Signer
@@ -244,12 +251,13 @@ func (a *attempt) request(topic policy.Topic, terms policy.Terms) job.Request {
 	return NewRequest(a.job, topic, lane, terms)
 }
 
-// NewRequest returns the request of a claimed job's attempt: the job's settings override the lane's, which override the topic's. It has
-// no credentials, and secret headers are sealed.
+// NewRequest returns the request of a claimed job's attempt: the job's settings override the lane's, which override the
+// topic's. It has no credentials, and secret headers are sealed.
 func NewRequest(claimedJob *store.ClaimedJob, topic policy.Topic, lane policy.Lane, terms policy.Terms) job.Request {
 	request := job.Request{
 		Ref: claimedJob.Ref(), Queue: claimedJob.Queue, URL: cmp.Or(claimedJob.URL, lane.URL, topic.URL),
-		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType, Body: claimedJob.Body, Labels: claimedJob.Labels,
+		Method: claimedJob.Method, Header: claimedJob.Header, ContentType: claimedJob.ContentType,
+		Body: claimedJob.Body, Labels: claimedJob.Labels,
 		Attempt: claimedJob.Attempts + 1, RetriesLeft: max(0, *terms.Retries-claimedJob.FailedAttempts),
 		DueAt: claimedJob.DueAt, Timeout: terms.Timeout,
 	}
@@ -265,8 +273,8 @@ func NewRequest(claimedJob *store.ClaimedJob, topic policy.Topic, lane policy.La
 	return request
 }
 
-// openHeaders opens the sealed headers of a request that are for the origin of its URL. Others of the topic or the lane are
-// dropped; of the job it returns the name of one for another origin.
+// openHeaders opens the sealed headers of a request that are for the origin of its URL. Others of the topic or the lane
+// are dropped; of the job it returns the name of one for another origin.
 func (a *attempt) openHeaders(r *job.Request) (wrongOrigin string, err error) {
 	var opened map[string][]string
 	for name, values := range r.Header {
@@ -320,16 +328,21 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	claimedJob, s, p := a.job, a.shard, a.shard.p
 	item := settlement{
 		Settlement: store.Settlement{
-			Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease, Verdict: r.verdict, Attempt: r.record,
+			Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease,
+			Verdict: r.verdict, Attempt: r.record,
 		},
 		lane: a.schedJob.Lane,
 	}
 	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(EndedJob{Job: claimedJob, URL: r.url, Terms: r.terms, Verdict: r.verdict, Attempt: r.record})
+		item.Outbox = p.opts.Callbacks(EndedJob{
+			Job: claimedJob, URL: r.url, Terms: r.terms,
+			Verdict: r.verdict, Attempt: r.record,
+		})
 		CarryTrace(r.span, item.Outbox)
 	}
 	out := sched.AttemptResult{
-		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency, Cooldown: r.verdict.LaneWait,
+		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency,
+		Cooldown: r.verdict.LaneWait,
 	}
 	if r.verdict.Unreadable() {
 		out.Cause = store.CooldownUnreadable
@@ -375,8 +388,8 @@ func (a *attempt) bodySent() {
 	p.scheduler.Sent(&a.schedJob)
 }
 
-// tracksSent reports whether the attempt's body leaves the byte budget when it was sent. Short bodies stay, since the budget
-// has room for one per worker, and so do bodies that a callback includes.
+// tracksSent reports whether the attempt's body leaves the byte budget when it was sent. Short bodies stay, since the
+// budget has room for one per worker, and so do bodies that a callback includes.
 func (a *attempt) tracksSent(terms policy.Terms) bool {
 	p := a.shard.p
 	if len(a.job.Body) <= p.opts.MaxBytes/(2*p.opts.Workers) {

@@ -33,7 +33,8 @@ func (p *Pool) logAttempt(ctx context.Context, claimedJob *store.ClaimedJob, res
 		attrs = append(attrs, slog.Int("status", r.Status))
 	}
 	if r.Kind == job.KindAttempt {
-		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration/policy.DurationUnit)/10), slog.String("remote_addr", r.RemoteAddr))
+		attrs = append(attrs, slog.Float64("duration_ms", float64(r.Duration/policy.DurationUnit)/10),
+			slog.String("remote_addr", r.RemoteAddr))
 	}
 	if v.Kind == policy.Again {
 		attrs = append(attrs, slog.Int64("wait_ms", v.Wait.Milliseconds()))

@@ -68,7 +68,9 @@ func (e endlessShard) Claim(_ context.Context, token store.Token, r store.ClaimR
 	return c, nil
 }
 
-func (e endlessShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (e endlessShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	errs := make([]error, len(items))
 	e.claimed.Add(-int64(len(items)))
 	if next == nil {
@@ -99,13 +101,14 @@ func (c *countdown) Deliver(context.Context, job.Request) policy.Result {
 	return policy.Result{Status: 200}
 }
 
-// BenchmarkLaneConcurrency measures an attempt in one lane of quick receivers, with calls of a millisecond: where the lane
-// has more slots than the topic has workers, as many, and fewer.
+// BenchmarkLaneConcurrency measures an attempt in one lane of quick receivers, with calls of a millisecond: where the
+// lane has more slots than the topic has workers, as many, and fewer.
 func BenchmarkLaneConcurrency(b *testing.B) {
 	for _, c := range []struct{ workers, concurrency int }{{64, 512}, {64, 64}, {512, 64}} {
 		b.Run(fmt.Sprintf("%d-workers-%d-slots", c.workers, c.concurrency), func(b *testing.B) {
 			s := &endlessStore{
-				queues: []job.Queue{{Namespace: "default", Topic: "t", Lane: "a"}}, call: time.Millisecond, concurrency: c.concurrency,
+				queues: []job.Queue{{Namespace: "default", Topic: "t", Lane: "a"}}, call: time.Millisecond,
+				concurrency: c.concurrency,
 			}
 			topicPolicy := policy.Topic{LaneConcurrency: c.concurrency, Workers: c.workers}
 			measureAttempts(b, s, 2048, topicPolicy.WithDefaults(policy.Builtin()), 300*time.Microsecond)
@@ -138,7 +141,8 @@ func measureAttempts(b *testing.B, s *endlessStore, workers int, topicPolicy pol
 	b.Helper()
 	d := &countdown{left: b.N, done: make(chan struct{}), each: each}
 	p := pool.New(pool.Options{
-		Store: s, Deliverer: d, Policies: fixedPolicy(topicPolicy), Workers: workers, Logger: slog.New(slog.DiscardHandler),
+		Store: s, Deliverer: d, Policies: fixedPolicy(topicPolicy), Workers: workers,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -28,7 +28,9 @@ func (s copyingShard) Claim(ctx context.Context, token store.Token, r store.Clai
 	return copied(claimed), err
 }
 
-func (s copyingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s copyingShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := s.Shard.Settle(ctx, tok, it, n)
 	return errs, copied(claimed), err
 }

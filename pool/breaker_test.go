@@ -87,7 +87,8 @@ func laneStats(t *testing.T, s store.Store) store.LaneStats {
 
 func TestBreaker_OpensForAllProcessesAndAdmitsOneProbe(t *testing.T) {
 	for name, away := range map[string]policy.Result{
-		"refused": {Class: policy.ClassRefused}, "bad gateway": {Status: 502}, "a timeout": {Class: policy.ClassTimeoutHeaders},
+		"refused": {Class: policy.ClassRefused}, "bad gateway": {Status: 502},
+		"a timeout": {Class: policy.ClassTimeoutHeaders},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -127,7 +128,8 @@ func TestBreaker_LaneRecoversFromOneSlotToItsLimit(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, early, 6, "the first answers are waited for")
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 300, stats[0].Delivered)
 		require.Zero(t, stats[0].OpenBreakers)
@@ -196,7 +198,8 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 			}
 		})
 		time.Sleep(3 * time.Hour)
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"shop"}})
 		require.NoError(t, err)
 		require.EqualValues(t, jobs, stats[0].Dead)
 		require.Less(t, h.count(), 400, "the host is spared")
@@ -273,14 +276,16 @@ func closeFromAnotherProcess(t *testing.T, s store.Store) {
 	q := job.Queue{Namespace: "default", Topic: "shop", Lane: "a"}
 	for range 10_000 {
 		c, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-			Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20, Margin: time.Second,
+			Queues: []store.QueueClaim{{Queue: q, Max: 1, Timeout: time.Second}}, Max: 1,
+			MaxBytes: 1 << 20, Margin: time.Second,
 		})
 		require.NoError(t, err)
 		if len(c.Jobs) == 1 && c.Jobs[0].Probe {
 			h := c.Jobs[0]
 			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{{
 				Ref: h.Ref(), Queue: q, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
-				Attempt: job.Attempt{Kind: job.KindAttempt, Status: 200}, LaneChange: store.LaneChange{Breaker: store.CloseBreaker},
+				Attempt:    job.Attempt{Kind: job.KindAttempt, Status: 200},
+				LaneChange: store.LaneChange{Breaker: store.CloseBreaker},
 			}}, nil)
 			require.NoError(t, err)
 			return

@@ -57,7 +57,8 @@ func TestIsolation_LargestBodiesForReceiversThatDoNotRead(t *testing.T) {
 	})
 }
 
-// Topics that send the largest bodies one after the other use the bytes for large bodies, but not those for smaller ones.
+// Topics that send the largest bodies one after the other use the bytes for large bodies, but not those for smaller
+// ones.
 func TestIsolation_LargestBodiesOfManyTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 256, isBadTopic)
@@ -81,7 +82,8 @@ func TestIsolation_ManyBodiesForReceiversThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 256, isBadTopic)
 		for i := range 257 {
-			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2),
+				fmt.Sprintf("lane-%d", i/2), 256<<10)
 		}
 		time.Sleep(10 * time.Millisecond)
 		s.requireIsolated(t)
@@ -120,7 +122,8 @@ func TestBytes_LeaveTheBudgetWhenSent(t *testing.T) {
 		s := startIsolation(t, 256, isBadTopic)
 		s.reads = true
 		for i := range 300 {
-			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2), fmt.Sprintf("lane-%d", i/2), 256<<10)
+			insertLarge(t, s, fmt.Sprintf("bad-%d", i), fmt.Sprintf("bad-%d", i%2),
+				fmt.Sprintf("lane-%d", i/2), 256<<10)
 		}
 		for i := range 8 {
 			insertLarge(t, s, fmt.Sprintf("bad-large-%d", i), "bad-3", fmt.Sprint(i), 16<<20)
@@ -153,7 +156,9 @@ func newSingleQueueStore(s store.Store) store.Store {
 	return wrap(s, func(next store.Shard) store.Shard { return singleQueueShard{next} })
 }
 
-func (o singleQueueShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (o singleQueueShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	if len(request.Queues) > 1 {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}

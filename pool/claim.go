@@ -10,7 +10,9 @@ import (
 )
 
 // startClaimed hands the jobs of a claim to workers.
-func (s *shardLoop) startClaimed(workCtx, flushCtx context.Context, request store.ClaimRequest, claimed store.ClaimResult, at callTimes) {
+func (s *shardLoop) startClaimed(
+	workCtx, flushCtx context.Context, request store.ClaimRequest, claimed store.ClaimResult, at callTimes,
+) {
 	p := s.p
 	if len(request.Queues) == 0 {
 		return
@@ -29,7 +31,8 @@ func (s *shardLoop) startClaimed(workCtx, flushCtx context.Context, request stor
 			lane = p.scheduler.Lane(claimedJob.Queue)
 		}
 		*a = attempt{
-			shard: s, job: claimedJob, claimStarted: at.last, leaseEnds: at.last.Add(claimedJob.LeaseFor), policyStale: !fresh,
+			shard: s, job: claimedJob, claimStarted: at.last,
+			leaseEnds: at.last.Add(claimedJob.LeaseFor), policyStale: !fresh,
 		}
 		a.schedJob = sched.Job{Value: a, Lane: lane, Body: len(claimedJob.Body), Rated: claimedJob.Rated}
 		claim.Jobs[i] = &a.schedJob
@@ -65,8 +68,8 @@ func (s *shardLoop) changedSettings(queues []store.QueueStatus) []*sched.LaneSet
 		lane, err := queues[i].LaneDocument.Lane()
 		own := &sched.LaneSettings{Lane: lane, Err: err}
 		if err != nil {
-			s.p.log.Error("lane settings not readable, holding the lane: put its settings again, then resume it", "topic", lane.Queue.Topic,
-				"lane", lane.Queue.Lane, "err", err)
+			s.p.log.Error("lane settings not readable, holding the lane: put its settings again, then resume it",
+				"topic", lane.Queue.Topic, "lane", lane.Queue.Lane, "err", err)
 		}
 		if len(own.Settings.Secrets) > 0 {
 			own.Signer, own.Err = s.p.opts.Policies.Signer(own.Lane)

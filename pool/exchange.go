@@ -33,9 +33,11 @@ func (s *shardLoop) exchange(claimCtx, workCtx, flushCtx context.Context) bool {
 // callTimes are the times of a call: of its first try, which may have taken effect, and of the try that was answered.
 type callTimes struct{ first, last time.Time }
 
-// retryUntilAnswered settles and claims, and repeats the call under the same token while the store is unavailable: it may
-// have taken effect, and the shard waits for its result. An error is a rejection by the store, or the end of ctx.
-func (s *shardLoop) retryUntilAnswered(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) (at callTimes, errs []error, claimed store.ClaimResult, err error) {
+// retryUntilAnswered settles and claims, and repeats the call under the same token while the store is unavailable: it
+// may have taken effect, and the shard waits for its result. An error is a rejection by the store, or the end of ctx.
+func (s *shardLoop) retryUntilAnswered(
+	ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest,
+) (at callTimes, errs []error, claimed store.ClaimResult, err error) {
 	at.first = time.Now()
 	err = s.retryWhileUnavailable(ctx, "settle and claim", func(ctx context.Context) error {
 		at.last = time.Now()
@@ -46,8 +48,8 @@ func (s *shardLoop) retryUntilAnswered(ctx context.Context, token store.Token, i
 	return at, errs, claimed, err
 }
 
-// retryWhileUnavailable repeats a call while the store is unavailable. An error is a rejection by the store, or the end of
-// ctx. What names the call in the log.
+// retryWhileUnavailable repeats a call while the store is unavailable. An error is a rejection by the store, or the end
+// of ctx. What names the call in the log.
 func (s *shardLoop) retryWhileUnavailable(ctx context.Context, what string, call func(context.Context) error) error {
 	var pause store.Backoff
 	for {
@@ -77,10 +79,12 @@ func isUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// retryOneByOne repeats a rejected exchange in parts, so that a job or queue that cannot be read stops no other: first the
-// settlements under the same token, then one claim per queue. A queue that cannot be claimed from waits for its next
-// wake-up.
-func (s *shardLoop) retryOneByOne(workCtx, flushCtx context.Context, token store.Token, items []settlement, request store.ClaimRequest) {
+// retryOneByOne repeats a rejected exchange in parts, so that a job or queue that cannot be read stops no other: first
+// the settlements under the same token, then one claim per queue. A queue that cannot be claimed from waits for its
+// next wake-up.
+func (s *shardLoop) retryOneByOne(
+	workCtx, flushCtx context.Context, token store.Token, items []settlement, request store.ClaimRequest,
+) {
 	items = s.settle(flushCtx, token, items)
 	for ; len(request.Queues) > 0 && flushCtx.Err() == nil; request.Queues = request.Queues[1:] {
 		one := request
@@ -90,7 +94,8 @@ func (s *shardLoop) retryOneByOne(workCtx, flushCtx context.Context, token store
 			if flushCtx.Err() != nil {
 				break
 			}
-			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue", one.Queues[0].Queue.String(), "err", err)
+			s.p.log.Error("claim rejected, queue skipped until its next wake-up", "queue",
+				one.Queues[0].Queue.String(), "err", err)
 			claimed = store.ClaimResult{} // releases the reservation
 		}
 		s.startClaimed(workCtx, flushCtx, one, claimed, at)
@@ -127,8 +132,11 @@ func (s *shardLoop) recordCallTime(took time.Duration) {
 	s.scheduler.RecordCall(took)
 }
 
-// settleAndClaim makes the call. Its context outlasts those of claims and attempts, so that results are recorded while the process stops.
-func (s *shardLoop) settleAndClaim(ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest) ([]error, store.ClaimResult, error) {
+// settleAndClaim makes the call. Its context outlasts those of claims and attempts, so that results are recorded while
+// the process stops.
+func (s *shardLoop) settleAndClaim(
+	ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	if len(items) == 0 {
 		claimed, err := s.store.Claim(ctx, token, request)
 		return nil, claimed, err

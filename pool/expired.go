@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// expiredEvery is how often a process looks for expired jobs: those that wait in throttled queues. Others are checked
-	// when they are claimed. Each process makes these calls, also when idle.
+	// expiredEvery is how often a process looks for expired jobs: those that wait in throttled queues. Others are
+	// checked when they are claimed. Each process makes these calls, also when idle.
 	expiredEvery = 5 * time.Second
 	// expiredJobs and expiredBytes bound the jobs ended in one call, which has their callbacks, too.
 	expiredJobs  = 128
@@ -22,7 +22,8 @@ const (
 	expiredLease = 30 * time.Second
 )
 
-// endExpired ends the shard's expired jobs until claimCtx ends. Jobs that it has claimed are settled until flushCtx ends.
+// endExpired ends the shard's expired jobs until claimCtx ends. Jobs that it has claimed are settled until flushCtx
+// ends.
 func (s *shardLoop) endExpired(claimCtx, flushCtx context.Context) {
 	ticker := time.NewTicker(expiredEvery)
 	defer ticker.Stop()
@@ -69,9 +70,11 @@ func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 	return true
 }
 
-// expire returns the settlement of an expired job. If its policy now allows a longer life, the job is released until its
-// due time.
-func (s *shardLoop) expire(ctx context.Context, claimedJob *store.ClaimedJob, laneURL string, began time.Time) store.Settlement {
+// expire returns the settlement of an expired job. If its policy now allows a longer life, the job is released until
+// its due time.
+func (s *shardLoop) expire(
+	ctx context.Context, claimedJob *store.ClaimedJob, laneURL string, began time.Time,
+) store.Settlement {
 	p := s.p
 	topic := p.topicPolicy(sched.TopicName{Namespace: claimedJob.Namespace, Name: claimedJob.Topic})
 	terms := topic.Terms(claimedJob.Terms)
@@ -110,7 +113,8 @@ func (s *shardLoop) laneURLs(ctx context.Context, claimed []store.ClaimedJob) ma
 		return err
 	})
 	if err != nil {
-		s.p.log.Warn("lane settings not readable, callbacks of expired jobs show the topic's URL", "shard", s.shard, "err", err)
+		s.p.log.Warn("lane settings not readable, callbacks of expired jobs show the topic's URL",
+			"shard", s.shard, "err", err)
 		return urls
 	}
 	for _, lane := range lanes {

@@ -38,14 +38,17 @@ func (s slowShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequ
 	return c, err
 }
 
-func (s slowShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s slowShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.settle)
 	return s.Shard.Settle(ctx, tok, it, n)
 }
 
 func insertOn(t *testing.T, s store.Store, shard int, id, topic, lane string) {
 	var e store.NewJob
-	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane}, "https://x.example/", "POST"
+	e.ID, e.Queue, e.URL, e.Method = id, job.Queue{Namespace: "default", Topic: topic, Lane: lane},
+		"https://x.example/", "POST"
 	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 	require.NoError(t, err)
 }
@@ -146,14 +149,18 @@ func (p poisonedQueueShard) has(r *store.ClaimRequest) bool {
 	return false
 }
 
-func (p poisonedQueueShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (p poisonedQueueShard) Claim(
+	ctx context.Context, tok store.Token, r store.ClaimRequest,
+) (store.ClaimResult, error) {
 	if p.has(&r) {
 		return store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
 	return p.Shard.Claim(ctx, tok, r)
 }
 
-func (p poisonedQueueShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (p poisonedQueueShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	if p.has(n) {
 		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
@@ -261,7 +268,9 @@ type falteringShard struct {
 	*falteringStore
 }
 
-func (f falteringShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (f falteringShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	if next != nil {
 		return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
 	}
@@ -283,7 +292,8 @@ func TestExchange_SettlementsRetriedOneByOneSurviveAnOutage(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, 400, g.count("orders"), "each once, and no slot is lost")
 		require.NoError(t, stop(), "everything was settled")
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 400, stats[0].Delivered)
 	})
@@ -299,7 +309,9 @@ func newUnsettleableStore(s store.Store, id string) store.Store {
 	return wrap(s, func(next store.Shard) store.Shard { return unsettleableShard{next, id} })
 }
 
-func (u unsettleableShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (u unsettleableShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	for _, item := range items {
 		if item.Ref.ID == u.id {
 			return nil, store.ClaimResult{}, errors.New("a job's progress cannot be read")
@@ -316,7 +328,8 @@ func TestExchange_JobThatCannotBeSettledKeepsNoSlot(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, 100, g.count("orders"))
 		require.NoError(t, stop())
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 99, stats[0].Delivered)
 	})
@@ -333,7 +346,8 @@ func TestStop_LogsAbandonedClaimsOnce(t *testing.T) {
 		})
 		s, log := newSingleQueueStore(away), &testlog.Log{}
 		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
-		p, stop := start(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		p, stop := start(t, s, newGauge(0),
+			func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 		time.Sleep(time.Second)
 		require.NotZero(t, p.State().InFlight)
 		require.NoError(t, stop(), "no attempt was made")

@@ -24,7 +24,8 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 		const home, away = "https://home.example:443", "https://away.example:443"
 		policies := &fakeSettings{topics: map[string]policy.Topic{"orders": {
 			URL: "https://home.example/hooks", Headers: map[string][]string{
-				"X-Topic-Key": sealedFor(home, "topic"), "X-Any-Key": sealedFor("", "any"), "X-Over-Key": sealedFor(home, "topic"), "X-Plain": {"1"},
+				"X-Topic-Key": sealedFor(home, "topic"), "X-Any-Key": sealedFor("", "any"),
+				"X-Over-Key": sealedFor(home, "topic"), "X-Plain": {"1"},
 			},
 		}}}
 		putLane(t, s, "orders", "own", policy.Lane{Headers: map[string][]string{
@@ -38,7 +39,10 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 			job.Spec{ID: "scheme", Queue: queueOf("orders", "own"), URL: "http://home.example/"},
 			job.Spec{ID: "port", Queue: queueOf("orders", "own"), URL: "https://HOME.example:443/x?y"},
 			job.Spec{ID: "wrong-origin", Queue: queueOf("orders", "own"), URL: "https://away.example/", Header: own},
-			job.Spec{ID: "none", Queue: queueOf("bills", "a"), URL: "https://away.example/", Header: map[string][]string{"X-A": {"1"}}},
+			job.Spec{
+				ID: "none", Queue: queueOf("bills", "a"), URL: "https://away.example/",
+				Header: map[string][]string{"X-A": {"1"}},
+			},
 		)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
 		time.Sleep(time.Second)
@@ -48,12 +52,16 @@ func TestAttempt_SendsSealedHeadersOnlyToTheirOrigins(t *testing.T) {
 		}
 		require.Equal(t, map[string]map[string][]string{
 			"home": {
-				"X-Topic-Key": {"topic"}, "X-Any-Key": {"any"}, "X-Plain": {"1"}, "X-Lane-Key": {"one", "two"}, "X-Job-Key": {"job"},
+				"X-Topic-Key": {"topic"}, "X-Any-Key": {"any"}, "X-Plain": {"1"},
+				"X-Lane-Key": {"one", "two"}, "X-Job-Key": {"job"},
 			},
 			"elsewhere": {"X-Any-Key": {"any"}, "X-Plain": {"1"}, "X-Over-Key": {"lane"}},
 			"scheme":    {"X-Any-Key": {"any"}, "X-Plain": {"1"}},
-			"port":      {"X-Topic-Key": {"topic"}, "X-Any-Key": {"any"}, "X-Plain": {"1"}, "X-Lane-Key": {"one", "two"}},
-			"none":      {"X-A": {"1"}},
+			"port": {
+				"X-Topic-Key": {"topic"}, "X-Any-Key": {"any"}, "X-Plain": {"1"},
+				"X-Lane-Key": {"one", "two"},
+			},
+			"none": {"X-A": {"1"}},
 		}, sent)
 
 		got := get(t, s, "wrong-origin")
@@ -73,8 +81,14 @@ func TestAttempt_WaitsWhileAHeaderCannotBeOpened(t *testing.T) {
 		carry(t, s)
 		insert(
 			t, s,
-			job.Spec{ID: "sealed", Queue: queueOf("orders", "a"), URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")}},
-			job.Spec{ID: "callback", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback, URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")}},
+			job.Spec{
+				ID: "sealed", Queue: queueOf("orders", "a"), URL: "https://x.example/",
+				Header: map[string][]string{"X-Key": sealedFor("", "k")},
+			},
+			job.Spec{
+				ID: "callback", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback,
+				URL: "https://x.example/", Header: map[string][]string{"X-Key": sealedFor("", "k")},
+			},
 			job.Spec{ID: "open", Queue: queueOf("_callbacks", "a"), Kind: job.KindCallback, URL: "https://x.example/"},
 			job.Spec{ID: "other", Queue: queueOf("orders", "b"), URL: "https://x.example/"},
 		)

@@ -59,12 +59,16 @@ func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Resul
 // processWorkers is the number of workers of the process that the tests fill with attempts that hang.
 var processWorkers = testlevel.Of(512, 2048)
 
-// startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten minutes.
-func startIsolation(t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options)) *isolationTest {
+// startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten
+// minutes.
+func startIsolation(
+	t *testing.T, workers int, hangs func(job.Request) bool, adapt ...func(*pool.Options),
+) *isolationTest {
 	t.Helper()
 	topicPolicy := policy.Topic{Timeout: 10 * time.Minute, Workers: workers}.WithDefaults(policy.Builtin())
 	s := &isolationTest{
-		Store: newSlowStore(storetest.NewModel(storetest.ModelOptions{Defaults: topicPolicy}), time.Millisecond, time.Millisecond),
+		Store: newSlowStore(storetest.NewModel(storetest.ModelOptions{Defaults: topicPolicy}),
+			time.Millisecond, time.Millisecond),
 		hangs: hangs, began: map[string]time.Time{},
 	}
 	carry(t, s)
@@ -189,7 +193,8 @@ func TestIsolation_ManyTopicsOneByOne(t *testing.T) {
 func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := startIsolation(t, 64, func(r job.Request) bool { return isBadTopic(r) && time.Since(began) > 35*time.Millisecond },
+		s := startIsolation(t, 64,
+			func(r job.Request) bool { return isBadTopic(r) && time.Since(began) > 35*time.Millisecond },
 			func(o *pool.Options) { o.Workers = 512 })
 		fill(t, s, 60, lanesOf(9, 10)...)
 		time.Sleep(100 * time.Millisecond)
@@ -198,8 +203,8 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 	})
 }
 
-// So many lanes that never answered hang that they use all workers for such lanes. Lanes that answer have other workers, in
-// the process as in the topic.
+// So many lanes that never answered hang that they use all workers for such lanes. Lanes that answer have other
+// workers, in the process as in the topic.
 func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 	for _, topics := range []int{1, testlevel.Of(500, 1200)} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
@@ -213,7 +218,10 @@ func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				for i := range testlevel.Of(500, 1200) {
-					insertOn(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{true: "topic", false: fmt.Sprintf("bad-%d", i)}[topics == 1], fmt.Sprintf("bad-%d", i))
+					insertOn(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{
+						true:  "topic",
+						false: fmt.Sprintf("bad-%d", i),
+					}[topics == 1], fmt.Sprintf("bad-%d", i))
 				}
 				time.Sleep(5 * time.Second)
 				for i := range testlevel.Of(25, 50) {
@@ -231,8 +239,8 @@ func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 	}
 }
 
-// A lane that hangs counts as slow after a second, and not from its timeout on: what comes due in it meanwhile takes no worker
-// from those that answer.
+// A lane that hangs counts as slow after a second, and not from its timeout on: what comes due in it meanwhile takes no
+// worker from those that answer.
 func TestIsolation_HangingLaneIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 8, func(r job.Request) bool { return strings.HasPrefix(r.Ref.ID, "bad") })

@@ -49,8 +49,8 @@ func (p *Pool) State() State {
 	return State{Workers: p.scheduler.Limit(), InFlight: p.scheduler.InFlight()}
 }
 
-// TopicInFlight returns how many attempts of a topic are in flight in this process, including jobs that are claimed for a free
-// worker.
+// TopicInFlight returns how many attempts of a topic are in flight in this process, including jobs that are claimed for
+// a free worker.
 func (p *Pool) TopicInFlight(namespace, topic string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -52,7 +52,8 @@ func (b *callbackRecorder) callbacks(end pool.EndedJob) []store.NewJob {
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
 	var e store.NewJob
-	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Job.ID, end.Verdict.Kind, end.Job.Generation), queueOf("_callbacks", "a")
+	e.ID, e.Queue = fmt.Sprintf("%s|%s|%d", end.Job.ID, end.Verdict.Kind, end.Job.Generation), queueOf("_callbacks",
+		"a")
 	return []store.NewJob{e}
 }
 
@@ -107,7 +108,9 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 		}
 		run(t, s, d, func(o *pool.Options) {
 			o.Callbacks = b.callbacks
-			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(
+				policy.Topic{Ladder: policy.Ladder{time.Second, time.Second}}.WithDefaults(policy.Builtin()),
+			)
 		})
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, job.Cancelled, get(t, s, "cancelled").State)
@@ -125,7 +128,8 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 			require.Equal(t, job.KindAttempt, end.Attempt.Kind)
 			require.Equal(t, end.Job.Attempts+1, end.Attempt.N)
 		}
-		require.Equal(t, map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
+		require.Equal(t,
+			map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
 	})
 }
 
@@ -133,7 +137,8 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b, observed, g := model(), &callbackRecorder{}, &recordingObserver{}, newGauge(0)
 		var expiring store.NewJob
-		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"), "https://x.example/", time.Minute
+		expiring.ID, expiring.Queue, expiring.URL, expiring.ExpiresIn = "expired", queueOf("orders", "a"),
+			"https://x.example/", time.Minute
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{expiring})
 		require.NoError(t, err)
 		insertOn(t, s, 0, "old", "aging", "a")
@@ -189,7 +194,8 @@ func TestObserver_MeasuresLatenessByTheStoresClock(t *testing.T) {
 					late[e.Topic] = e.Late
 				}
 				require.Len(t, observed.all(), 2)
-				require.InDelta(t, 3040*time.Millisecond, late["orders"], float64(5*time.Millisecond), "what the claim took counts, what the attempt took does not")
+				require.InDelta(t, 3040*time.Millisecond, late["orders"], float64(5*time.Millisecond),
+					"what the claim took counts, what the attempt took does not")
 				require.InDelta(t, 40*time.Millisecond, late["bills"], float64(5*time.Millisecond))
 			})
 		})
@@ -204,7 +210,8 @@ type claimCounter struct {
 }
 
 func (c *claimCounter) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return claimCounterShard{next, c} })
+	return storetest.WrapShards(c.Store,
+		func(_ int, next store.Shard) store.Shard { return claimCounterShard{next, c} })
 }
 
 type claimCounterShard struct {
@@ -220,13 +227,17 @@ func (c *claimCounter) note(claimed store.ClaimResult, err error) {
 	}
 }
 
-func (c claimCounterShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
+func (c claimCounterShard) Claim(
+	ctx context.Context, tok store.Token, r store.ClaimRequest,
+) (store.ClaimResult, error) {
 	claimed, err := c.Shard.Claim(ctx, tok, r)
 	c.note(claimed, err)
 	return claimed, err
 }
 
-func (c claimCounterShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (c claimCounterShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := c.Shard.Settle(ctx, tok, it, n)
 	c.note(claimed, err)
 	return errs, claimed, err
@@ -244,14 +255,22 @@ func TestObserver_SeesEachClaimedJobOnce(t *testing.T) {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			if i++; result.Class == "" {
-				result = []policy.Result{{Status: 200}, {Status: 500}, {Status: 410}, {Class: policy.ClassShutdown}}[i%4]
+				result = []policy.Result{
+					{Status: 200},
+					{Status: 500},
+					{Status: 410},
+					{Class: policy.ClassShutdown},
+				}[i%4]
 			}
 			return result
 		})
 		fill(t, base, 300, "orders/a", "orders/b", "bills/a")
 		stop := run(t, s, d, func(o *pool.Options) {
 			o.Observer = observed
-			o.Policies = fixedPolicy(policy.Topic{Ladder: policy.Ladder{time.Second}, Retries: new(3)}.WithDefaults(policy.Builtin()))
+			o.Policies = fixedPolicy(policy.Topic{
+				Ladder:  policy.Ladder{time.Second},
+				Retries: new(3),
+			}.WithDefaults(policy.Builtin()))
 		})
 		time.Sleep(2 * time.Second)
 		require.NoError(t, stop())
@@ -295,8 +314,8 @@ func TestState_CountsAttemptsInFlight(t *testing.T) {
 	})
 }
 
-// A claim whose answer was lost is made again under its token: what it brings was counted at the first time, so it may not
-// begin later than that allows.
+// A claim whose answer was lost is made again under its token: what it brings was counted at the first time, so it may
+// not begin later than that allows.
 func TestRate_HoldsWhenRepliesAreLost(t *testing.T) {
 	for name, topicPolicy := range map[string]policy.Topic{
 		"lane":  {LaneRate: policy.Rate{Starts: 20, Per: time.Second}},
@@ -374,7 +393,8 @@ func TestLog_NamesANamespaceThatIsNotTheDefault(t *testing.T) {
 		s, log := model(), &testlog.Log{}
 		fill(t, s, 1, "orders/a")
 		entry := store.NewJob{New: job.New{Spec: job.Spec{
-			ID: "other", Queue: job.Queue{Namespace: "shop", Topic: "orders", Lane: "a"}, URL: "https://x.example/", Method: "POST",
+			ID: "other", Queue: job.Queue{Namespace: "shop", Topic: "orders", Lane: "a"},
+			URL: "https://x.example/", Method: "POST",
 		}}}
 		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry})
 		require.NoError(t, err)

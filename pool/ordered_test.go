@@ -60,7 +60,8 @@ func TestOrdered_DeliversOneJobAtATimeInOrderOverPools(t *testing.T) {
 				if r.Ref.ID == fmt.Sprintf("orders-%s-%d", lane, next+1) {
 					next++
 				}
-				require.Equal(t, fmt.Sprintf("orders-%s-%d", lane, next), r.Ref.ID, "the attempt after that of %d", next)
+				require.Equal(t, fmt.Sprintf("orders-%s-%d", lane, next), r.Ref.ID,
+					"the attempt after that of %d", next)
 			}
 			require.Equal(t, jobs-1, next)
 		}

@@ -55,8 +55,8 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 	}
 }
 
-// requestPermitsOneByOne makes a call that was rejected again for each topic, so that one whose starts cannot be read stops
-// no other.
+// requestPermitsOneByOne makes a call that was rejected again for each topic, so that one whose starts cannot be read
+// stops no other.
 func (s *shardLoop) requestPermitsOneByOne(ctx context.Context, call *sched.PermitCall) {
 	for i, request := range call.Requests {
 		s.requestPermits(ctx, &sched.PermitCall{
@@ -65,15 +65,15 @@ func (s *shardLoop) requestPermitsOneByOne(ctx context.Context, call *sched.Perm
 	}
 }
 
-// permitFailed logs a failed call and returns answers that have its topics request again after sched.PermitRetry: not as
-// soon as the store is reached again, since a call whose answer was lost has spent its starts.
+// permitFailed logs a failed call and returns answers that have its topics request again after sched.PermitRetry: not
+// as soon as the store is reached again, since a call whose answer was lost has spent its starts.
 func (s *shardLoop) permitFailed(ctx context.Context, call *sched.PermitCall, err error) []store.Permit {
 	s.p.mu.Lock()
 	level := s.permitBackoff.Level()
 	s.permitBackoff.Next() // counts the failure; the pause is PermitRetry
 	s.p.mu.Unlock()
-	s.p.log.Log(ctx, level, "rate permit request failed, retrying", "shard", call.Shard, "topic", call.Topics[0].Name().Name,
-		"topics", len(call.Topics), "err", err)
+	s.p.log.Log(ctx, level, "rate permit request failed, retrying", "shard", call.Shard, "topic",
+		call.Topics[0].Name().Name, "topics", len(call.Topics), "err", err)
 	return slices.Repeat([]store.Permit{{Next: sched.PermitRetry}}, len(call.Topics))
 }
 

@@ -29,7 +29,8 @@ type permitRecorder struct {
 }
 
 func (d *permitRecorder) Shards() []store.Shard {
-	return storetest.WrapShards(d.Store, func(_ int, next store.Shard) store.Shard { return permitRecorderShard{next, d} })
+	return storetest.WrapShards(d.Store,
+		func(_ int, next store.Shard) store.Shard { return permitRecorderShard{next, d} })
 }
 
 type permitRecorderShard struct {
@@ -37,7 +38,9 @@ type permitRecorderShard struct {
 	*permitRecorder
 }
 
-func (s permitRecorderShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s permitRecorderShard) Permit(
+	ctx context.Context, token store.Token, asks []store.PermitRequest,
+) ([]store.Permit, error) {
 	s.mu.Lock()
 	s.asks = append(s.asks, len(asks))
 	away := s.away
@@ -137,7 +140,9 @@ type unreadableTopicShard struct {
 	topic string
 }
 
-func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (s unreadableTopicShard) Permit(
+	ctx context.Context, token store.Token, asks []store.PermitRequest,
+) ([]store.Permit, error) {
 	for _, ask := range asks {
 		if ask.Topic == s.topic {
 			return nil, errors.New("its permits cannot be decoded")
@@ -149,7 +154,8 @@ func (s unreadableTopicShard) Permit(ctx context.Context, token store.Token, ask
 func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 10, Per: time.Second}}
-		s, g := wrap(model(), func(next store.Shard) store.Shard { return unreadableTopicShard{next, "topic-3"} }), newGauge(0)
+		s, g := wrap(model(), func(next store.Shard) store.Shard { return unreadableTopicShard{next, "topic-3"} }),
+			newGauge(0)
 		carry(t, s)
 		var queues []string
 		for i := range 10 {
@@ -166,7 +172,8 @@ func TestPermit_TopicThatCannotBeReadStopsNoOther(t *testing.T) {
 func TestPermit_FailuresAreLoggedWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topicPolicy := policy.Topic{Rate: policy.Rate{Starts: 100, Per: time.Second}}
-		s, g, log := &permitRecorder{Store: model(), away: true}, newGauge(0), &logRecorder{Handler: slog.DiscardHandler}
+		s, g, log := &permitRecorder{Store: model(), away: true}, newGauge(0),
+			&logRecorder{Handler: slog.DiscardHandler}
 		carry(t, s)
 		var queues []string
 		for i := range 20 {
@@ -230,10 +237,12 @@ func TestRate_ExpiredJobsDoNotDelayOthers(t *testing.T) {
 				}
 				time.Sleep(20 * time.Second)
 				if topicPolicy.Rate.Limited() {
-					time.Sleep(topicPolicy.Rate.Per) // permits of claims that ended expired jobs only are not given back
+					// permits of claims that ended expired jobs only are not given back
+					time.Sleep(topicPolicy.Rate.Per)
 				}
 				require.Len(t, d.began("a", began), 1, "the good one")
-				stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
+				stats, err := s.Shards()[0].TopicStats(t.Context(),
+					store.StatsFilter{Namespace: "default", Topics: []string{"calls"}})
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, stats[0].Dead)
 				require.EqualValues(t, 1, stats[0].Delivered)

@@ -20,8 +20,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Deliverer makes one attempt. It must return soon after ctx ends, with policy.ClassShutdown unless the attempt had ended
-// before, and at the latest after the request's Timeout.
+// Deliverer makes one attempt. It must return soon after ctx ends, with policy.ClassShutdown unless the attempt had
+// ended before, and at the latest after the request's Timeout.
 type Deliverer interface {
 	Deliver(ctx context.Context, request job.Request) policy.Result
 }
@@ -29,8 +29,8 @@ type Deliverer interface {
 // Handler makes the attempts of one topic.
 type Handler interface {
 	Deliverer
-	// IsFull reports whether the topic is left to other processes for now. Attempts of jobs that were claimed before may end with
-	// policy.ClassLocalResources.
+	// IsFull reports whether the topic is left to other processes for now. Attempts of jobs that were claimed before
+	// may end with policy.ClassLocalResources.
 	IsFull() bool
 }
 
@@ -38,18 +38,18 @@ type Handler interface {
 type Policies interface {
 	// Topic returns a topic's current policy, complete.
 	Topic(namespace, topic string) policy.Topic
-	// Credentials returns the signer and the certificate of a topic's attempts. On an error some cannot be opened, and the
-	// others are returned: then only lanes with secrets are attempted, if the certificate is not missing.
+	// Credentials returns the signer and the certificate of a topic's attempts. On an error some cannot be opened, and
+	// the others are returned: then only lanes with secrets are attempted, if the certificate is not missing.
 	Credentials(namespace, topic string) (job.Credentials, error)
 	// Signer returns the signer of a lane with secrets.
 	Signer(lane store.Lane) (job.Signer, error)
-	// OpenHeader opens the sealed values of a header (job.Sealed) of a queue's job. After an error no attempt is made that
-	// needs the header.
+	// OpenHeader opens the sealed values of a header (job.Sealed) of a queue's job. After an error no attempt is made
+	// that needs the header.
 	OpenHeader(q job.Queue, name, sealed string) (job.HeaderSecret, error)
 	// Refresh reloads policies that are some seconds old. It must return quickly.
 	Refresh(ctx context.Context)
-	// Sync reloads policies older than a revision of the store, and reports whether they are new enough. It must not take
-	// longer than a second.
+	// Sync reloads policies older than a revision of the store, and reports whether they are new enough. It must not
+	// take longer than a second.
 	Sync(ctx context.Context, revision int64) bool
 }
 
@@ -67,13 +67,13 @@ type Options struct {
 	Policies  Policies
 	// Workers is the number of attempts in flight in this process, all topics together; zero: DefaultWorkers.
 	Workers int
-	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: DefaultMaxBytes. A single job
-	// beyond it always fits.
+	// MaxBytes bounds the bodies of the attempts in flight that are not sent yet, in bytes; zero: DefaultMaxBytes. A
+	// single job beyond it always fits.
 	MaxBytes int
 	// Owner identifies the process in leases and attempts; empty: a new one.
 	Owner store.LeaseOwner
-	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing and
-	// settling jobs.
+	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing
+	// and settling jobs.
 	Grace time.Duration
 	// Callbacks returns the callback jobs for a job's end; nil: no callbacks.
 	Callbacks func(ended EndedJob) []store.NewJob
@@ -98,14 +98,15 @@ type EndedJob struct {
 
 // Pool attempts the due jobs of a store. It does nothing until Run.
 type Pool struct {
-	opts        Options
-	log         *slog.Logger
-	attemptLog  limitedlog.Log
-	owner       store.LeaseOwner // of its claims
-	process     string
-	shards      []*shardLoop
-	handlers    atomic.Pointer[map[sched.TopicName]Handler] // of topics that are delivered by functions; Handle replaces the map
-	groups      []string                                    // that Run serves
+	opts       Options
+	log        *slog.Logger
+	attemptLog limitedlog.Log
+	owner      store.LeaseOwner // of its claims
+	process    string
+	shards     []*shardLoop
+	// of topics that are delivered by functions; Handle replaces the map
+	handlers    atomic.Pointer[map[sched.TopicName]Handler]
+	groups      []string // that Run serves
 	workers     sync.WaitGroup
 	idle        chan *attempt // receives an attempt while a worker is idle
 	quit        chan struct{} // closed to end idle workers
@@ -167,9 +168,9 @@ func New(opts Options) *Pool {
 	p.fullTimer.Stop()
 	shards := opts.Store.Shards()
 	p.scheduler = sched.New(sched.Options{
-		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy, Deliver: p.deliver, IsFull: p.isFull,
-		NewBreaker: newBreaker,
-		Wake:       func(shard int) { p.shards[shard].wake() },
+		Shards: len(shards), Workers: opts.Workers, MaxBytes: opts.MaxBytes, Policy: p.topicPolicy,
+		Deliver: p.deliver, IsFull: p.isFull, NewBreaker: newBreaker,
+		Wake: func(shard int) { p.shards[shard].wake() },
 	})
 	for n, shard := range shards {
 		p.shards = append(p.shards, newShardLoop(p, n, shard))
@@ -177,8 +178,8 @@ func New(opts Options) *Pool {
 	return p
 }
 
-// Handle has a topic's jobs delivered by a Handler, while its policy says policy.DeliverHandler, and never by that of Options.
-// It is called before Run, by one goroutine at a time; other calls may go on meanwhile.
+// Handle has a topic's jobs delivered by a Handler, while its policy says policy.DeliverHandler, and never by that of
+// Options. It is called before Run, by one goroutine at a time; other calls may go on meanwhile.
 func (p *Pool) Handle(namespace, topic string, by Handler) {
 	handlers := maps.Clone(*p.handlers.Load())
 	handlers[sched.TopicName{Namespace: namespace, Name: topic}] = by
@@ -194,7 +195,8 @@ func (p *Pool) Handles(namespace, topic string) bool {
 // handler returns the Handler of a topic; nil: none.
 func (p *Pool) handler(t sched.TopicName) Handler { return (*p.handlers.Load())[t] }
 
-// deliver returns how the pool delivers a topic. If that is not what its policy says, the store returns none of its jobs.
+// deliver returns how the pool delivers a topic. If that is not what its policy says, the store returns none of its
+// jobs.
 func (p *Pool) deliver(t sched.TopicName) policy.Deliver {
 	if p.handler(t) != nil || p.opts.Deliverer == nil {
 		return policy.DeliverHandler
@@ -215,8 +217,8 @@ func (p *Pool) isFull(t sched.TopicName) bool {
 	return true
 }
 
-// Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at most
-// MaxProcess bytes.
+// Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at
+// most MaxProcess bytes.
 func (p *Pool) Process() string { return p.process }
 
 // MaxProcess bounds the name of a process, in bytes.
@@ -242,7 +244,8 @@ func (p *Pool) settleReserve() time.Duration { return min(5*time.Second, p.opts.
 // their jobs are due again when their leases expire. Run may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	var listeners, loops sync.WaitGroup
-	// Three contexts end one after the other: ctx (claimCtx in shardLoop) ends claims, workCtx attempts, flushCtx settlements.
+	// Three contexts end one after the other: ctx (claimCtx in shardLoop) ends claims, workCtx attempts, flushCtx
+	// settlements.
 	lasting := context.WithoutCancel(ctx)
 	workCtx, cancelWork := context.WithCancelCause(lasting)
 	defer cancelWork(nil)

@@ -88,7 +88,8 @@ func (g *gaugeDeliverer) Deliver(ctx context.Context, r job.Request) policy.Resu
 	}
 }
 
-// count is how many attempts were begun, peak how many were in flight at most, of a topic, a "topic/lane", or "" of all.
+// count is how many attempts were begun, peak how many were in flight at most, of a topic, a "topic/lane", or "" of
+// all.
 func (g *gaugeDeliverer) count(key string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,7 +185,8 @@ func fillFrom(t *testing.T, s store.Store, first, n int, queues ...string) {
 		}
 	}
 	for start := 0; start < len(entries); start += store.MaxBatch {
-		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), entries[start:min(start+store.MaxBatch, len(entries))])
+		_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(),
+			entries[start:min(start+store.MaxBatch, len(entries))])
 		require.NoError(t, err)
 	}
 }
@@ -339,7 +341,8 @@ func TestStop_ReleasesLateClaimsUncounted(t *testing.T) {
 		stop := run(t, s, g, func(o *pool.Options) { o.Grace = 10 * time.Second })
 		time.Sleep(500 * time.Millisecond)
 		require.NoError(t, stop())
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, g.count("orders"), stats[0].Delivered, "what was attempted is settled")

@@ -27,7 +27,8 @@ type settleRecorder struct {
 }
 
 func (m *settleRecorder) Shards() []store.Shard {
-	return storetest.WrapShards(m.Store, func(_ int, next store.Shard) store.Shard { return settleRecorderShard{next, m} })
+	return storetest.WrapShards(m.Store,
+		func(_ int, next store.Shard) store.Shard { return settleRecorderShard{next, m} })
 }
 
 type settleRecorderShard struct {
@@ -35,7 +36,9 @@ type settleRecorderShard struct {
 	*settleRecorder
 }
 
-func (s settleRecorderShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s settleRecorderShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	for i := range it {
 		s.settled[it[i].Ref.ID] = time.Now()
@@ -122,7 +125,8 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 				})
 				if rated {
 					_, err := store.PutLane(t.Context(), s.Shards()[1], store.NewToken(), store.Lane{
-						Queue: queueOf("orders", "right"), Settings: policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}},
+						Queue:    queueOf("orders", "right"),
+						Settings: policy.Lane{LaneRate: policy.Rate{Starts: 10, Per: time.Second}},
 					})
 					require.NoError(t, err)
 				}
@@ -154,7 +158,8 @@ func TestPrefetch_SkipsSlowReceivers(t *testing.T) {
 	for _, took := range []time.Duration{300 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(took.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, g := newSettleRecorder(newSlowStore(newUnlimitedModel(), time.Millisecond, time.Millisecond)), newGauge(took)
+				s, g := newSettleRecorder(newSlowStore(newUnlimitedModel(), time.Millisecond, time.Millisecond)),
+					newGauge(took)
 				fill(t, s, 2000, "orders/x")
 				carry(t, s)
 				run(t, s, g, workers(20))
@@ -238,7 +243,8 @@ func TestPrefetch_ReleasesJobsOfAPausedTopic(t *testing.T) {
 		synctest.Wait() // no attempt is just beginning
 		policies.put(policy.Topic{Workers: 20, LaneConcurrency: 1000, Paused: true})
 		before := g.count("")
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{Paused: true}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 		require.Equal(t, before, g.count(""))

@@ -14,11 +14,13 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// atConcurrency returns a model with slow calls, and a pool option: a lane may have as many attempts as its topic workers.
+// atConcurrency returns a model with slow calls, and a pool option: a lane may have as many attempts as its topic
+// workers.
 func atConcurrency(n int) (*settleCounter, func(*pool.Options)) {
 	topicPolicy := policy.Topic{Workers: n, LaneConcurrency: n}.WithDefaults(policy.Builtin())
 	s := storetest.NewModel(storetest.ModelOptions{Defaults: topicPolicy})
-	return &settleCounter{Store: s, took: 20 * time.Millisecond}, func(o *pool.Options) { o.Policies = fixedPolicy(topicPolicy) }
+	return &settleCounter{Store: s, took: 20 * time.Millisecond},
+		func(o *pool.Options) { o.Policies = fixedPolicy(topicPolicy) }
 }
 
 // The store is away half of the time.
@@ -71,7 +73,8 @@ func TestPrefetch_KeepsToALoweredConcurrency(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, n, g.peak(""))
 		lane := store.Lane{
-			Queue: job.Queue{Namespace: "default", Topic: "orders", Lane: "x"}, Settings: policy.Lane{LaneConcurrency: 2},
+			Queue:    job.Queue{Namespace: "default", Topic: "orders", Lane: "x"},
+			Settings: policy.Lane{LaneConcurrency: 2},
 		}
 		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), lane)
 		require.NoError(t, err)

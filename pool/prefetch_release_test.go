@@ -66,7 +66,8 @@ type refusingStore struct {
 }
 
 func (r *refusingStore) Shards() []store.Shard {
-	return storetest.WrapShards(r.Store, func(_ int, next store.Shard) store.Shard { return refusingStoreShard{next, r} })
+	return storetest.WrapShards(r.Store,
+		func(_ int, next store.Shard) store.Shard { return refusingStoreShard{next, r} })
 }
 
 type refusingStoreShard struct {
@@ -74,7 +75,9 @@ type refusingStoreShard struct {
 	*refusingStore
 }
 
-func (s refusingStoreShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s refusingStoreShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	time.Sleep(s.took)
 	s.mu.Lock()
 	var taken []store.Settlement

@@ -28,7 +28,8 @@ type settleCounter struct {
 }
 
 func (t *settleCounter) Shards() []store.Shard {
-	return storetest.WrapShards(t.Store, func(_ int, next store.Shard) store.Shard { return settleCounterShard{next, t} })
+	return storetest.WrapShards(t.Store,
+		func(_ int, next store.Shard) store.Shard { return settleCounterShard{next, t} })
 }
 
 type settleCounterShard struct {
@@ -36,7 +37,9 @@ type settleCounterShard struct {
 	*settleCounter
 }
 
-func (s settleCounterShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s settleCounterShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	s.mu.Lock()
 	s.made++
 	s.settled += len(it)
@@ -53,7 +56,9 @@ func (t *settleCounter) counts() (made, settled int) {
 
 // newUnlimitedModel returns a model with a large lane_concurrency.
 func newUnlimitedModel() store.Store {
-	return storetest.NewModel(storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())})
+	return storetest.NewModel(
+		storetest.ModelOptions{Defaults: policy.Topic{LaneConcurrency: 1000}.WithDefaults(policy.Builtin())},
+	)
 }
 
 func workers(n int) func(*pool.Options) {
@@ -129,7 +134,8 @@ func TestPrefetch_IsReleasedUncountedAtStop(t *testing.T) {
 		made := g.count("")
 		require.Less(t, made, jobs)
 
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.Zero(t, stats[0].Running)
 		require.EqualValues(t, made, stats[0].Delivered)

@@ -7,8 +7,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// prepareExchange takes the pending settlements and reserves workers for a claim. more reports that there is nothing to do
-// yet, but not all queues were checked.
+// prepareExchange takes the pending settlements and reserves workers for a claim. more reports that there is nothing to
+// do yet, but not all queues were checked.
 func (s *shardLoop) prepareExchange() (items []settlement, request store.ClaimRequest, more bool) {
 	p := s.p
 	p.mu.Lock()

@@ -34,7 +34,9 @@ func (s *changingPolicy) put(t policy.Topic) {
 }
 
 // newRateTest runs one process with a rate on its topic.
-func newRateTest(t *testing.T, topicPolicy policy.Topic, wrap func(store.Store) store.Store) (store.Store, *startRecorder) {
+func newRateTest(
+	t *testing.T, topicPolicy policy.Topic, wrap func(store.Store) store.Store,
+) (store.Store, *startRecorder) {
 	t.Helper()
 	s, d := newCalls(t, topicPolicy)
 	carry(t, s)
@@ -146,12 +148,14 @@ func TestRate_OfOneTopicDelaysNoOther(t *testing.T) {
 
 func TestRate_ServesWithASlowStore(t *testing.T) {
 	for name, topicPolicy := range map[string]policy.Topic{
-		"topic": {Rate: policy.Rate{Starts: 100, Per: time.Second}}, "lane": {LaneRate: policy.Rate{Starts: 100, Per: time.Second}},
+		"topic": {Rate: policy.Rate{Starts: 100, Per: time.Second}},
+		"lane":  {LaneRate: policy.Rate{Starts: 100, Per: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, d := newRateTest(t, topicPolicy, func(s store.Store) store.Store { return newSlowStore(s, 2500*time.Millisecond, 0) })
+				s, d := newRateTest(t, topicPolicy,
+					func(s store.Store) store.Store { return newSlowStore(s, 2500*time.Millisecond, 0) })
 				fill(t, s, 10, "calls/a")
 				time.Sleep(5 * time.Minute)
 				require.Len(t, d.began("a", began), 10)

@@ -81,15 +81,16 @@ func (s *startRecorder) Deliver(_ context.Context, r job.Request) policy.Result 
 	return policy.Result{Status: 200}
 }
 
-// requireRate fails when any window of the rate's length, closed at its begin and open at its end, holds more starts than the
-// rate allows.
+// requireRate fails when any window of the rate's length, closed at its begin and open at its end, holds more starts
+// than the rate allows.
 func requireRate(t *testing.T, rate policy.Rate, times []time.Time, what string) {
 	t.Helper()
 	times = slices.Clone(times)
 	slices.SortFunc(times, time.Time.Compare)
 	for i := range times {
 		if j := i + rate.Starts; j < len(times) {
-			require.GreaterOrEqual(t, times[j].Sub(times[i]), rate.Per, "%s: start %d comes too early after start %d", what, j, i)
+			require.GreaterOrEqual(t, times[j].Sub(times[i]), rate.Per,
+				"%s: start %d comes too early after start %d", what, j, i)
 		}
 	}
 }
@@ -112,7 +113,9 @@ func (s laggingShard) Claim(ctx context.Context, tok store.Token, r store.ClaimR
 	return s.Shard.Claim(ctx, tok, r)
 }
 
-func (s laggingShard) Settle(ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s laggingShard) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	s.lag()
 	defer s.lag()
 	return s.Shard.Settle(ctx, tok, it, n)
@@ -133,9 +136,11 @@ func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 	for _, rate := range rates[:testlevel.Of(2, len(rates))] {
 		for _, lag := range lags[:testlevel.Of(1, len(lags))] {
 			for name, topicPolicy := range map[string]policy.Topic{
-				"topic": {Rate: rate}, "lane": {LaneRate: rate}, "both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},
+				"topic": {Rate: rate}, "lane": {LaneRate: rate},
+				"both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},
 			} {
-				t.Run(fmt.Sprintf("%d in %s of a %s with calls of up to %s", rate.Starts, rate.Per, name, lag), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%d in %s of a %s with calls of up to %s", rate.Starts, rate.Per, name,
+					lag), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { testRateOverProcesses(t, topicPolicy, lag) })
 				})
 			}

@@ -77,13 +77,16 @@ func TestRate_BurstsTakeFewMoreStartsThanTheyHaveJobs(t *testing.T) {
 // In a lane with more jobs than its rate allows most expire. Those must not take the starts of the others.
 func TestRate_ExpiringJobsLeaveStartsForOthers(t *testing.T) {
 	rate := policy.Rate{Starts: 1, Per: 10 * time.Second}
-	for name, topicPolicy := range map[string]policy.Topic{"lane": {LaneRate: rate}, "topic": {Rate: rate}, "both": {LaneRate: rate, Rate: rate}} {
+	for name, topicPolicy := range map[string]policy.Topic{
+		"lane": {LaneRate: rate}, "topic": {Rate: rate}, "both": {LaneRate: rate, Rate: rate},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, d := startProcesses(t, 2, topicPolicy)
 				for i := range 150 {
 					var e store.NewJob
-					e.ID, e.Queue, e.URL, e.Method, e.ExpiresIn = fmt.Sprint(i), queueOf("calls", "a"), "https://x.example/", "POST", 5*time.Second
+					e.ID, e.Queue, e.URL, e.Method, e.ExpiresIn = fmt.Sprint(i), queueOf("calls", "a"),
+						"https://x.example/", "POST", 5*time.Second
 					_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{e})
 					require.NoError(t, err)
 					time.Sleep(time.Second)

@@ -8,8 +8,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// requeuer notifies other processes of queues that are runnable and cannot be served here: 10 ms after an exchange found
-// no room for them, then at intervals that double to 250 ms until another queue joins them, a bounded number each time.
+// requeuer notifies other processes of queues that are runnable and cannot be served here: 10 ms after an exchange
+// found no room for them, then at intervals that double to 250 ms until another queue joins them, a bounded number each
+// time.
 type requeuer struct {
 	shard       *shardLoop
 	timer       <-chan time.Time // nil: it does not run
@@ -77,6 +78,7 @@ func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 		b.backoff.Reset()
 		return
 	}
-	b.shard.p.log.Log(ctx, b.backoff.Level(), "requeueing for other processes failed, retrying", "shard", b.shard.shard, "queues", len(queues), "err", err)
+	b.shard.p.log.Log(ctx, b.backoff.Level(), "requeueing for other processes failed, retrying", "shard", b.shard.shard,
+		"queues", len(queues), "err", err)
 	b.pausedUntil = time.Now().Add(b.backoff.Next())
 }

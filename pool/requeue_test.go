@@ -23,7 +23,8 @@ type notifyCounter struct {
 }
 
 func (n *notifyCounter) Shards() []store.Shard {
-	return storetest.WrapShards(n.Store, func(_ int, next store.Shard) store.Shard { return notifyCounterShard{next, n} })
+	return storetest.WrapShards(n.Store,
+		func(_ int, next store.Shard) store.Shard { return notifyCounterShard{next, n} })
 }
 
 type notifyCounterShard struct {

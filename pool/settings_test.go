@@ -98,7 +98,8 @@ func queueOf(topic, lane string) job.Queue {
 // putLane writes a lane's settings, whatever they were.
 func putLane(t *testing.T, s store.Store, topic, lane string, settings policy.Lane) {
 	t.Helper()
-	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: queueOf(topic, lane), Settings: settings})
+	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+		store.Lane{Queue: queueOf(topic, lane), Settings: settings})
 	require.NoError(t, err)
 }
 
@@ -113,10 +114,14 @@ func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
 		policies := &fakeSettings{topics: map[string]policy.Topic{
-			"full": {URL: "https://topic.example/", Headers: map[string][]string{"X-A": {"topic"}, "X-B": {"topic"}, "X-C": {"topic"}}},
+			"full": {
+				URL:     "https://topic.example/",
+				Headers: map[string][]string{"X-A": {"topic"}, "X-B": {"topic"}, "X-C": {"topic"}},
+			},
 		}}
 		putLane(t, s, "full", "own", policy.Lane{
-			URL: "https://lane.example/", Headers: map[string][]string{"X-B": {"lane"}, "X-C": {"lane"}, "X-D": {"lane", "twice"}},
+			URL:     "https://lane.example/",
+			Headers: map[string][]string{"X-B": {"lane"}, "X-C": {"lane"}, "X-D": {"lane", "twice"}},
 		})
 		putLane(t, s, "bare", "own", policy.Lane{URL: "https://lane.example/"})
 		header := map[string][]string{"X-C": {"job"}, "X-E": {"job"}}
@@ -140,15 +145,19 @@ func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 		require.Equal(t, map[string][]string{
 			"X-A": {"topic"}, "X-B": {"lane"}, "X-C": {"job"}, "X-D": {"lane", "twice"}, "X-E": {"job"},
 		}, sent["all"].Header)
-		require.Equal(t, map[string][]string{"X-C": {"job"}, "X-E": {"job"}}, header, "what is the job's own was not written to")
+		require.Equal(t, map[string][]string{"X-C": {"job"}, "X-E": {"job"}}, header,
+			"what is the job's own was not written to")
 		require.Equal(t, "https://lane.example/", sent["lane"].URL)
 		require.Equal(t, "https://topic.example/", sent["topic"].URL)
-		require.Equal(t, map[string][]string{"X-A": {"topic"}, "X-B": {"topic"}, "X-C": {"topic"}}, sent["topic"].Header)
+		require.Equal(t,
+			map[string][]string{"X-A": {"topic"}, "X-B": {"topic"}, "X-C": {"topic"}}, sent["topic"].Header)
 		require.Equal(t, "https://lane.example/", sent["lane-only"].URL)
 		require.Equal(t, "https://job.example/", sent["job-only"].URL)
 		require.Empty(t, sent["job-only"].Header)
 
-		for id, url := range map[string]string{"topic": "https://topic.example/", "lane": "https://lane.example/", "job-only": ""} {
+		for id, url := range map[string]string{
+			"topic": "https://topic.example/", "lane": "https://lane.example/", "job-only": "",
+		} {
 			a := get(t, s, id).History[0]
 			require.Equal(t, url, a.URL, "%s: only a URL that is not the job's is stored", id)
 			require.Regexp(t, "^[^/]+/[A-Z2-7]{10}$", a.Process)
@@ -167,7 +176,10 @@ func TestSettings_JobOverridesLaneOverridesTopic(t *testing.T) {
 func TestSettings_JobsWithoutAURLShowNothingOfTheReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := model(), newGauge(0)
-		policies := &fakeSettings{topics: map[string]policy.Topic{"bare": {LaneConcurrency: 32, Breaker: policy.Breaker{Failures: new(3)}}}}
+		policies := &fakeSettings{topics: map[string]policy.Topic{"bare": {
+			LaneConcurrency: 32,
+			Breaker:         policy.Breaker{Failures: new(3)},
+		}}}
 		for i := range 20 {
 			insert(t, s, job.Spec{ID: fmt.Sprint(i), Queue: queueOf("bare", "a")})
 		}
@@ -238,7 +250,10 @@ func TestSettings_OfALaneApplyFromTheNextClaim(t *testing.T) {
 func TestSigning_LaneSecretsReplaceTheTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g, certificate := model(), newGauge(0), &tls.Certificate{}
-		policies := &fakeSettings{proofs: map[string]job.Credentials{"orders": {Signer: signer("topic"), Certificate: certificate}}}
+		policies := &fakeSettings{proofs: map[string]job.Credentials{"orders": {
+			Signer:      signer("topic"),
+			Certificate: certificate,
+		}}}
 		carry(t, s)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
 		last := func() (by string) {
@@ -279,8 +294,14 @@ func TestSigning_CallbacksUseTheirTopicsSecrets(t *testing.T) {
 		label := map[string]string{job.LabelTopic: "orders"}
 		insert(
 			t, s,
-			job.Spec{ID: "callback", Queue: queueOf("_callbacks", "a"), URL: "https://x.example/", Kind: job.KindCallback, Labels: label},
-			job.Spec{ID: "backlog", Queue: queueOf("_callbacks", "b"), URL: "https://x.example/", Kind: job.KindBacklog},
+			job.Spec{
+				ID: "callback", Queue: queueOf("_callbacks", "a"), URL: "https://x.example/",
+				Kind: job.KindCallback, Labels: label,
+			},
+			job.Spec{
+				ID: "backlog", Queue: queueOf("_callbacks", "b"),
+				URL: "https://x.example/", Kind: job.KindBacklog,
+			},
 			job.Spec{ID: "plain", Queue: queueOf("bills", "a"), URL: "https://x.example/", Labels: label},
 		)
 		run(t, s, g, func(o *pool.Options) { o.Policies = policies })
@@ -319,7 +340,8 @@ func testUnsignedWaits(t *testing.T, ofLane bool) {
 	time.Sleep(5 * time.Second)
 	lanes, err := s.Shards()[0].LaneStats(t.Context(), "default", "orders", "", 1)
 	require.NoError(t, err)
-	require.InDelta(t, 5*time.Second, time.Until(lanes[0].CooldownUntil), float64(time.Second), "the lane is kept back for 10 s")
+	require.InDelta(t, 5*time.Second, time.Until(lanes[0].CooldownUntil), float64(time.Second),
+		"the lane is kept back for 10 s")
 	require.False(t, lanes[0].BreakerOpen, "the receiver has done nothing wrong")
 
 	time.Sleep(55 * time.Second)
@@ -419,7 +441,8 @@ func TestAttempt_JudgesTheWholeBodyAndRecordsItsStart(t *testing.T) {
 			"good": math.MaxInt, "bad": math.MaxInt, "long": math.MaxInt, "miss": math.MaxInt, "404": 0, "200": 0,
 		}, asked)
 		for id, state := range map[string]job.State{
-			"good": job.Delivered, "bad": job.Dead, "long": job.Delivered, "miss": job.Dead, "404": job.Delivered, "200": job.Dead,
+			"good": job.Delivered, "bad": job.Dead, "long": job.Delivered, "miss": job.Dead,
+			"404": job.Delivered, "200": job.Dead,
 		} {
 			j := get(t, s, id)
 			require.Equal(t, state, j.State, id)
@@ -448,8 +471,9 @@ func TestSlots_GrowWithAnswers(t *testing.T) {
 		result policy.Result
 		peak   int
 	}{
-		"200": {policy.Result{Status: 200}, 32}, "404": {policy.Result{Status: 404}, 32}, "500": {policy.Result{Status: 500}, 32},
-		"502": {policy.Result{Status: 502}, 32}, "429": {policy.Result{Status: 429}, 2}, "503": {policy.Result{Status: 503}, 2},
+		"200": {policy.Result{Status: 200}, 32}, "404": {policy.Result{Status: 404}, 32},
+		"500": {policy.Result{Status: 500}, 32}, "502": {policy.Result{Status: 502}, 32},
+		"429": {policy.Result{Status: 429}, 2}, "503": {policy.Result{Status: 503}, 2},
 		"a timeout": {policy.Result{Class: policy.ClassTimeoutHeaders}, 2},
 		"refused":   {policy.Result{Class: policy.ClassRefused}, 2}, // says nothing about how much the receiver bears
 	} {

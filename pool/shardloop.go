@@ -14,8 +14,8 @@ type settlement struct {
 	lane *sched.Lane
 }
 
-// shardLoop makes the exchanges with one shard: one at a time, settlements and claims together. Its last group of fields
-// is guarded by the pool's mutex.
+// shardLoop makes the exchanges with one shard: one at a time, settlements and claims together. Its last group of
+// fields is guarded by the pool's mutex.
 type shardLoop struct {
 	p      *Pool
 	shard  int
@@ -59,8 +59,8 @@ func (s *shardLoop) close() { close(s.quit) }
 // maxBatchWait bounds the wait of settlements for others.
 const maxBatchWait = 2 * time.Millisecond
 
-// run makes exchanges until close was called and nothing of the shard is in flight any more, or flushCtx ends. claimCtx ends
-// requests for permits, workCtx the attempts.
+// run makes exchanges until close was called and nothing of the shard is in flight any more, or flushCtx ends. claimCtx
+// ends requests for permits, workCtx the attempts.
 func (s *shardLoop) run(claimCtx, workCtx, flushCtx context.Context) {
 	requeue := requeuer{shard: s}
 	var batch, stale <-chan time.Time // timers; nil: they do not run

@@ -19,7 +19,8 @@ func (p *Pool) recordShortage(result policy.Result) {
 	if pause > 0 {
 		time.AfterFunc(pause, p.wakeAll)
 	}
-	p.shortageLog.Warn("out of local resources: attempts released uncounted, concurrency reduced", "err", result.Error, "limit", limit)
+	p.shortageLog.Warn("out of local resources: attempts released uncounted, concurrency reduced", "err",
+		result.Error, "limit", limit)
 }
 
 // growLimit raises the limit of attempts in flight.

@@ -58,7 +58,10 @@ func (s *limitedSockets) counts() (began, failed int) {
 func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := model(), &testlog.Log{}
-		d := &limitedSockets{left: 20, began: map[string]time.Time{}, takes: func(job.Request) time.Duration { return 100 * time.Millisecond }}
+		d := &limitedSockets{
+			left: 20, began: map[string]time.Time{},
+			takes: func(job.Request) time.Duration { return 100 * time.Millisecond },
+		}
 		topicPolicy := policy.Topic{Retries: new(0), Ladder: policy.Ladder{}, Breaker: policy.Breaker{Failures: new(1)}}
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: topicPolicy})
 		require.NoError(t, err)
@@ -69,10 +72,12 @@ func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 		}
 		fill(t, s, 20, queues...)
 		run(t, s, d, func(o *pool.Options) {
-			o.Policies, o.Logger = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin())), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Policies, o.Logger = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin())),
+				slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		})
 		time.Sleep(time.Minute)
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 400, stats[0].Delivered)
 		require.Zero(t, stats[0].Dead)

@@ -11,15 +11,15 @@ import (
 
 // Tracer makes the spans of attempts. It must be safe for concurrent use, and fast.
 type Tracer interface {
-	// StartAttempt begins the span of an attempt, now or at a time. Its parent is the trace in the request's headers, if they
-	// carry one. The context has the span.
+	// StartAttempt begins the span of an attempt, now or at a time. Its parent is the trace in the request's headers,
+	// if they carry one. The context has the span.
 	StartAttempt(ctx context.Context, request job.Request, by policy.Deliver, at time.Time) (context.Context, Span)
 }
 
 // Span is the span of an attempt.
 type Span interface {
-	// Carry returns headers with the span's trace in place of that which they carry, if there is room for it. It does not change
-	// the headers that it is given.
+	// Carry returns headers with the span's trace in place of that which they carry, if there is room for it. It does
+	// not change the headers that it is given.
 	Carry(header map[string][]string) map[string][]string
 	// TraceID returns the id of the span's trace.
 	TraceID() string

@@ -43,7 +43,8 @@ func parseCron(text string) (*cron, error) {
 	if strings.HasPrefix(text, "@") {
 		expanded, ok := macros[text]
 		if !ok {
-			return nil, errors.New("is not one of @yearly, @monthly, @weekly, @daily and @hourly; for intervals use the field every")
+			return nil, errors.New("is not one of @yearly, @monthly, @weekly, @daily and @hourly; for intervals use " +
+				"the field every")
 		}
 		text = expanded
 	}
@@ -52,7 +53,8 @@ func parseCron(text string) (*cron, error) {
 	}
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
-		return nil, fmt.Errorf("has %d fields, and must have 5: minute, hour, day of month, month, day of week", len(parts))
+		return nil, fmt.Errorf("has %d fields, and must have 5: minute, hour, day of month, month, day of week",
+			len(parts))
 	}
 	for i, f := range fields {
 		plain, err := f.normalize(parts[i])
@@ -95,13 +97,14 @@ var fields = [...]field{
 		names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
 	},
 	{
-		name: weekday, least: 0, top: 6, values: "numbers from 0 to 7, SUN to SAT, and days with L or # such as FRIL and FRI#2",
-		names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+		name: weekday, least: 0, top: 6,
+		values: "numbers from 0 to 7, SUN to SAT, and days with L or # such as FRIL and FRI#2",
+		names:  []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
 	},
 }
 
-// normalize returns the field's text as `*`, or as a list of numbers and forms with L, W and #. Days of the week are 0 to
-// 6 then.
+// normalize returns the field's text as `*`, or as a list of numbers and forms with L, W and #. Days of the week are 0
+// to 6 then.
 func (f field) normalize(text string) (string, error) {
 	var list []string
 	values := make(map[int]bool)
@@ -135,8 +138,8 @@ func (f field) normalize(text string) (string, error) {
 	return strings.Join(list, ","), nil
 }
 
-// parseSpecial parses the forms of days that are relative to the month: L, LW, 15W, FRIL and FRI#2. It returns them with
-// numbers instead of names. ok is false if the entry is none of them.
+// parseSpecial parses the forms of days that are relative to the month: L, LW, 15W, FRIL and FRI#2. It returns them
+// with numbers instead of names. ok is false if the entry is none of them.
 func (f field) parseSpecial(entry string) (form string, ok bool) {
 	day, end := entry, ""
 	switch f.name {
@@ -174,7 +177,8 @@ func (f field) parseRange(entry string) (r steppedRange, err error) {
 	if hasStep {
 		var ok bool
 		if r.step, ok = parseNumber(steps); !ok || r.step < 1 || r.step > f.top {
-			return r, fmt.Errorf("the step of %q must be from 1 to %d; for other intervals use the field every", entry, f.top)
+			return r, fmt.Errorf("the step of %q must be from 1 to %d; for other intervals use the field every", entry,
+				f.top)
 		}
 	}
 	if span == "*" {

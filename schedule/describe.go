@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Describe returns when the schedule runs as an English sentence without a full stop, such as "At 08:00 on Monday to Friday,
-// Europe/Berlin". It describes the cron text with its time zone or the interval, without jitter and bounds, and has at most
-// 1,000 bytes.
+// Describe returns when the schedule runs as an English sentence without a full stop, such as "At 08:00 on Monday to
+// Friday, Europe/Berlin". It describes the cron text with its time zone or the interval, without jitter and bounds, and
+// has at most 1,000 bytes.
 func (s *Schedule) Describe() string {
 	if s.cron == nil {
 		return describeInterval(s.every, s.offset)
@@ -58,14 +58,16 @@ func describeTimes(minutes, hours []int) string {
 		return "At " + count(minutes[0], "minute") + " past every hour"
 	case len(hours) == 24:
 		return "At " + listRanges(minutes, strconv.Itoa) + " minutes past every hour"
-	case len(hours)*len(minutes) > maxTimes && cyclic && len(ranges) <= 3 && (step < 60 || !slices.ContainsFunc(ranges, valueRange.isSingle)):
+	case len(hours)*len(minutes) > maxTimes && cyclic && len(ranges) <= 3 &&
+		(step < 60 || !slices.ContainsFunc(ranges, valueRange.isSingle)):
 		spans := make([]string, len(ranges))
 		for i, r := range ranges {
 			spans[i] = "from " + clock(r.from, minutes[0]) + " to " + clock(r.to, minutes[len(minutes)-1])
 		}
 		return every(step) + " " + join(spans)
 	case len(hours) > maxTimes && len(minutes) == 1 && stepOf(hours) > 0:
-		return fmt.Sprintf("Every %d hours from %s to %s", stepOf(hours), clock(hours[0], minutes[0]), clock(hours[len(hours)-1], minutes[0]))
+		return fmt.Sprintf("Every %d hours from %s to %s", stepOf(hours), clock(hours[0], minutes[0]),
+			clock(hours[len(hours)-1], minutes[0]))
 	case len(hours)*len(minutes) <= maxTimes || len(minutes) == 1:
 		var times []string
 		for _, h := range hours {
@@ -125,7 +127,8 @@ func describeDays(text [len(fields)]string, daily bool) string {
 	default:
 		in = "in " + listRanges(months, month)
 	}
-	isEveryDay := text[2] == "*" && text[4] == "*" || text[2] != "*" && len(days) == 31 || text[4] != "*" && len(weekdays) == 7
+	isEveryDay := text[2] == "*" && text[4] == "*" || text[2] != "*" && len(days) == 31 ||
+		text[4] != "*" && len(weekdays) == 7
 	if isEveryDay {
 		if daily {
 			return strings.TrimSuffix("every day "+in, " ")
@@ -175,7 +178,8 @@ func describeMonthdays(days []int, entries []string) (phrases []string) {
 	}
 	if slices.Sort(nearest); len(nearest) > 0 {
 		nearest = slices.Compact(nearest)
-		phrases = append(phrases, "on the weekday nearest to "+listRanges(nearest, func(v int) string { return "the " + ordinal(v) })+everyMonth)
+		phrases = append(phrases, "on the weekday nearest to "+
+			listRanges(nearest, func(v int) string { return "the " + ordinal(v) })+everyMonth)
 	}
 	return phrases
 }

@@ -17,36 +17,41 @@ import (
 
 func TestDescribe_Sentences(t *testing.T) {
 	for cron, want := range map[string]string{
-		"* * * * *":              "Every minute",
-		"*/15 * * * *":           "Every 15 minutes, UTC",
-		"2/15 * * * *":           "Every 15 minutes, from 2 minutes past the hour, UTC",
-		"@hourly":                "Every hour, UTC",
-		"30 * * * *":             "At 30 minutes past every hour, UTC",
-		"*/7 * * * MON-FRI":      "At 0, 7, 14, 21, 28, 35, 42, 49 and 56 minutes past every hour on Monday to Friday, UTC",
-		"@daily":                 "At 00:00 every day, UTC",
-		"0 8,9 * * MON-FRI":      "At 08:00 and 09:00 on Monday to Friday, UTC",
-		"*/15 9-17 * * *":        "Every 15 minutes from 09:00 to 17:45 every day, UTC",
-		"* 9 * * *":              "Every minute from 09:00 to 09:59 every day, UTC",
-		"30 8-17 * * 0,6":        "Every hour from 08:30 to 17:30 on Saturday and Sunday, UTC",
-		"0 */2 * * *":            "Every 2 hours from 00:00 to 22:00 every day, UTC",
-		"5 1,2,3,5,8 * * *":      "At 01:05, 02:05, 03:05, 05:05 and 08:05 every day, UTC",
-		"1-3,7 1,2 * * *":        "At 1 to 3 and 7 minutes past the hours 1 and 2 every day, UTC",
-		"0 0 1 * *":              "At 00:00 on the 1st of the month, UTC",
-		"@yearly":                "At 00:00 on the 1st of January, UTC",
-		"0 18 L 2 *":             "At 18:00 on the last day of February, UTC",
-		"0 9 LW * *":             "At 09:00 on the last weekday of the month, UTC",
-		"0 9 15W * *":            "At 09:00 on the weekday nearest to the 15th of the month, UTC",
-		"0 10 * * TUE#2":         "At 10:00 on the second Tuesday of the month, UTC",
-		"0 22 * 1-6 FRIL":        "At 22:00 on the last Friday of the month from January to June, UTC",
-		"0 0 13 * FRI":           "At 00:00 on the 13th of the month as well as on Friday, UTC",
-		"0 0 13,1W 10,11 FRI":    "At 00:00 on the 13th of the month as well as on the weekday nearest to the 1st of the month as well as on Friday, only in October and November, UTC",
-		"0 0 1-31 * FRI":         "At 00:00 every day, UTC",
-		"* * * DEC *":            "Every minute in December, UTC",
-		"0 0 */2 * 1#1,1#3,2L,0": "At 00:00 on the 1st, the 3rd, the 5th, the 7th, the 9th, the 11th, the 13th, the 15th, the 17th, the 19th, the 21st, the 23rd, the 25th, the 27th, the 29th and the 31st of the month as well as on Sunday as well as on the first and third Monday and the last Tuesday of the month, UTC",
+		"* * * * *":    "Every minute",
+		"*/15 * * * *": "Every 15 minutes, UTC",
+		"2/15 * * * *": "Every 15 minutes, from 2 minutes past the hour, UTC",
+		"@hourly":      "Every hour, UTC",
+		"30 * * * *":   "At 30 minutes past every hour, UTC",
+		"*/7 * * * MON-FRI": "At 0, 7, 14, 21, 28, 35, 42, 49 and 56 minutes past every hour on Monday to " +
+			"Friday, UTC",
+		"@daily":            "At 00:00 every day, UTC",
+		"0 8,9 * * MON-FRI": "At 08:00 and 09:00 on Monday to Friday, UTC",
+		"*/15 9-17 * * *":   "Every 15 minutes from 09:00 to 17:45 every day, UTC",
+		"* 9 * * *":         "Every minute from 09:00 to 09:59 every day, UTC",
+		"30 8-17 * * 0,6":   "Every hour from 08:30 to 17:30 on Saturday and Sunday, UTC",
+		"0 */2 * * *":       "Every 2 hours from 00:00 to 22:00 every day, UTC",
+		"5 1,2,3,5,8 * * *": "At 01:05, 02:05, 03:05, 05:05 and 08:05 every day, UTC",
+		"1-3,7 1,2 * * *":   "At 1 to 3 and 7 minutes past the hours 1 and 2 every day, UTC",
+		"0 0 1 * *":         "At 00:00 on the 1st of the month, UTC",
+		"@yearly":           "At 00:00 on the 1st of January, UTC",
+		"0 18 L 2 *":        "At 18:00 on the last day of February, UTC",
+		"0 9 LW * *":        "At 09:00 on the last weekday of the month, UTC",
+		"0 9 15W * *":       "At 09:00 on the weekday nearest to the 15th of the month, UTC",
+		"0 10 * * TUE#2":    "At 10:00 on the second Tuesday of the month, UTC",
+		"0 22 * 1-6 FRIL":   "At 22:00 on the last Friday of the month from January to June, UTC",
+		"0 0 13 * FRI":      "At 00:00 on the 13th of the month as well as on Friday, UTC",
+		"0 0 13,1W 10,11 FRI": "At 00:00 on the 13th of the month as well as on the weekday nearest to the 1st of " +
+			"the month as well as on Friday, only in October and November, UTC",
+		"0 0 1-31 * FRI": "At 00:00 every day, UTC",
+		"* * * DEC *":    "Every minute in December, UTC",
+		"0 0 */2 * 1#1,1#3,2L,0": "At 00:00 on the 1st, the 3rd, the 5th, the 7th, the 9th, the 11th, the 13th, the " +
+			"15th, the 17th, the 19th, the 21st, the 23rd, the 25th, the 27th, the 29th and the 31st of the month as " +
+			"well as on Sunday as well as on the first and third Monday and the last Tuesday of the month, UTC",
 	} {
 		require.Equal(t, want, parse(t, schedule.Spec{Cron: cron}).Describe(), cron)
 	}
-	require.Equal(t, "At 08:00 every day, Europe/Berlin", parse(t, schedule.Spec{Cron: "0 8 * * *", Timezone: "Europe/Berlin"}).Describe())
+	require.Equal(t, "At 08:00 every day, Europe/Berlin",
+		parse(t, schedule.Spec{Cron: "0 8 * * *", Timezone: "Europe/Berlin"}).Describe())
 	for _, c := range []struct {
 		every, offset time.Duration
 		want          string
@@ -100,7 +105,10 @@ func (r *reading) listed(text string, number func(string) int) (all []int) {
 }
 
 func (r *reading) number(text string) int {
-	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(text, "the "), "st"), "nd"), "rd"), "th"))
+	n, err := strconv.Atoi(
+		strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(text, "the "),
+			"st"), "nd"), "rd"), "th"),
+	)
 	require.NoError(r.t, err)
 	return n
 }
@@ -179,7 +187,8 @@ func (r *reading) day(phrase string) func(time.Time) bool {
 						return false
 					}
 					n := (at.Day() - 1) / 7
-					return o == "last" && at.Day()+7 > lastDay(at) || n == slices.Index([]string{"first", "second", "third", "fourth", "fifth"}, o)
+					return o == "last" && at.Day()+7 > lastDay(at) ||
+						n == slices.Index([]string{"first", "second", "third", "fourth", "fifth"}, o)
 				})
 			}
 			ordinals = nil
@@ -196,11 +205,12 @@ func (r *reading) day(phrase string) func(time.Time) bool {
 
 // expressions of the sentences.
 var (
-	monthsPattern = regexp.MustCompile(`(?:,? only)?(?: in ((?:[A-Z][a-z]+(?:, | and | to )?)+)| from ([A-Z][a-z]+ to [A-Z][a-z]+))$`)
-	oneMonth      = regexp.MustCompile(` of ([A-Z][a-z]+)$`)
-	spans         = regexp.MustCompile(`from (\d\d:\d\d) to (\d\d:\d\d)`)
-	everyMinutes  = regexp.MustCompile(`^Every (?:(\d+) )?(minute|hour)s?`)
-	pastHour      = regexp.MustCompile(`^At (.*) minutes? past (every hour|the hours? (.*))$`)
+	monthsPattern = regexp.MustCompile(`(?:,? only)?(?: in ((?:[A-Z][a-z]+(?:, | and | to )?)+)| from ([A-Z][a-z]+ ` +
+		`to [A-Z][a-z]+))$`)
+	oneMonth     = regexp.MustCompile(` of ([A-Z][a-z]+)$`)
+	spans        = regexp.MustCompile(`from (\d\d:\d\d) to (\d\d:\d\d)`)
+	everyMinutes = regexp.MustCompile(`^Every (?:(\d+) )?(minute|hour)s?`)
+	pastHour     = regexp.MustCompile(`^At (.*) minutes? past (every hour|the hours? (.*))$`)
 )
 
 // readSentence reads a sentence in the time zone UTC.
@@ -281,7 +291,8 @@ func drawField(t *rapid.T, name string, least, top int, special ...string) strin
 			from := value.Draw(t, "from")
 			entries = append(entries, fmt.Sprintf("%d-%d", from, rapid.IntRange(from, top).Draw(t, "to")))
 		case 4:
-			entries = append(entries, fmt.Sprintf("%s/%d", rapid.SampledFrom([]string{"*", strconv.Itoa(value.Draw(t, "from"))}).Draw(t, "of"), rapid.IntRange(1, top).Draw(t, "step")))
+			entries = append(entries, fmt.Sprintf("%s/%d", rapid.SampledFrom([]string{"*", strconv.Itoa(value.Draw(t,
+				"from"))}).Draw(t, "of"), rapid.IntRange(1, top).Draw(t, "step")))
 		default:
 			entries = append(entries, strings.ReplaceAll(special[kind-5], "n", strconv.Itoa(value.Draw(t, "n"))))
 		}
@@ -326,7 +337,8 @@ func TestDescribe_SaysWhenTicksAre(t *testing.T) {
 		for day := start; day.Before(start.AddDate(0, 0, 400)); day = day.AddDate(0, 0, 1) {
 			tick, _ := s.Next(day.Add(-time.Second))
 			expected := tick.Before(day.AddDate(0, 0, 1))
-			runs := r.months[day.Month()] && (r.everyDay || slices.ContainsFunc(r.days, func(f func(time.Time) bool) bool { return f(day) }))
+			runs := r.months[day.Month()] && (r.everyDay || slices.ContainsFunc(r.days,
+				func(f func(time.Time) bool) bool { return f(day) }))
 			require.Equal(t, expected, runs, "%s: %s on %s", cron, text, day)
 		}
 	})

@@ -72,7 +72,10 @@ func TestNext_ClockChanges(t *testing.T) {
 		},
 		"hours that are listed are fixed times": {
 			"0 0-2,3 * * *", newYork, "2026-10-31T23:30:00-04:00",
-			[]string{"2026-11-01T00:00:00-04:00", "2026-11-01T01:00:00-04:00", "2026-11-01T02:00:00-05:00", "2026-11-01T03:00:00-05:00"},
+			[]string{
+				"2026-11-01T00:00:00-04:00", "2026-11-01T01:00:00-04:00", "2026-11-01T02:00:00-05:00",
+				"2026-11-01T03:00:00-05:00",
+			},
 		},
 		"hourly in the repeated hour": {
 			"0 * * * *", newYork, "2026-11-01T00:30:00-04:00",
@@ -80,7 +83,10 @@ func TestNext_ClockChanges(t *testing.T) {
 		},
 		"half-hourly in the repeated hour": {
 			"*/30 * * * *", newYork, "2026-11-01T01:00:00-04:00",
-			[]string{"2026-11-01T01:30:00-04:00", "2026-11-01T01:00:00-05:00", "2026-11-01T01:30:00-05:00", "2026-11-01T02:00:00-05:00"},
+			[]string{
+				"2026-11-01T01:30:00-04:00", "2026-11-01T01:00:00-05:00", "2026-11-01T01:30:00-05:00",
+				"2026-11-01T02:00:00-05:00",
+			},
 		},
 		"hourly over the gap": {
 			"30 0-23 * * *", newYork, "2026-03-08T01:00:00-05:00",
@@ -115,26 +121,32 @@ func TestNext_ClockChanges(t *testing.T) {
 // TestNext_Fields compares the first ticks from 2026-01-01T00:00Z on, a Thursday.
 func TestNext_Fields(t *testing.T) {
 	for cron, want := range map[string][]string{
-		"0 8 * * MON-FRI":   {"2026-01-01T08:00:00Z", "2026-01-02T08:00:00Z", "2026-01-05T08:00:00Z"},
-		"0 8 * * fri-sun":   {"2026-01-02T08:00:00Z", "2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-09T08:00:00Z"},
-		"0 8 * * 6-7":       {"2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-10T08:00:00Z"},
-		"0 8 * * 1-7/3":     {"2026-01-01T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-05T08:00:00Z"},
-		"0 8 * * 7":         {"2026-01-04T08:00:00Z", "2026-01-11T08:00:00Z"},
-		"0 8 * * 05":        {"2026-01-02T08:00:00Z", "2026-01-09T08:00:00Z"},
-		"0 8 * * */2":       {"2026-01-01T08:00:00Z", "2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z"},
-		"0 0 13 * 5":        {"2026-01-02T00:00:00Z", "2026-01-09T00:00:00Z", "2026-01-13T00:00:00Z", "2026-01-16T00:00:00Z"},
-		"0 0 L * *":         {"2026-01-31T00:00:00Z", "2026-02-28T00:00:00Z"},
-		"0 0 LW * *":        {"2026-01-30T00:00:00Z", "2026-02-27T00:00:00Z"},
-		"0 0 15W * *":       {"2026-01-15T00:00:00Z", "2026-02-16T00:00:00Z"},
-		"0 0 1,L * *":       {"2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z"},
-		"0 0 * * FRI#2":     {"2026-01-09T00:00:00Z", "2026-02-13T00:00:00Z"},
-		"0 0 * * 5L":        {"2026-01-30T00:00:00Z", "2026-02-27T00:00:00Z"},
-		"0 0 * * 7L":        {"2026-01-25T00:00:00Z", "2026-02-22T00:00:00Z"},
-		"0 0 * * 7#1":       {"2026-01-04T00:00:00Z", "2026-02-01T00:00:00Z"},
-		"0 0 29 2 *":        {"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"},
-		"0 0 31 * *":        {"2026-01-31T00:00:00Z", "2026-03-31T00:00:00Z"},
-		"*/7 0 1 JAN *":     {"2026-01-01T00:00:00Z", "2026-01-01T00:07:00Z"},
-		"5/20 12-13 * * *":  {"2026-01-01T12:05:00Z", "2026-01-01T12:25:00Z", "2026-01-01T12:45:00Z", "2026-01-01T13:05:00Z"},
+		"0 8 * * MON-FRI": {"2026-01-01T08:00:00Z", "2026-01-02T08:00:00Z", "2026-01-05T08:00:00Z"},
+		"0 8 * * fri-sun": {
+			"2026-01-02T08:00:00Z", "2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-09T08:00:00Z",
+		},
+		"0 8 * * 6-7":   {"2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-10T08:00:00Z"},
+		"0 8 * * 1-7/3": {"2026-01-01T08:00:00Z", "2026-01-04T08:00:00Z", "2026-01-05T08:00:00Z"},
+		"0 8 * * 7":     {"2026-01-04T08:00:00Z", "2026-01-11T08:00:00Z"},
+		"0 8 * * 05":    {"2026-01-02T08:00:00Z", "2026-01-09T08:00:00Z"},
+		"0 8 * * */2":   {"2026-01-01T08:00:00Z", "2026-01-03T08:00:00Z", "2026-01-04T08:00:00Z"},
+		"0 0 13 * 5": {
+			"2026-01-02T00:00:00Z", "2026-01-09T00:00:00Z", "2026-01-13T00:00:00Z", "2026-01-16T00:00:00Z",
+		},
+		"0 0 L * *":     {"2026-01-31T00:00:00Z", "2026-02-28T00:00:00Z"},
+		"0 0 LW * *":    {"2026-01-30T00:00:00Z", "2026-02-27T00:00:00Z"},
+		"0 0 15W * *":   {"2026-01-15T00:00:00Z", "2026-02-16T00:00:00Z"},
+		"0 0 1,L * *":   {"2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z"},
+		"0 0 * * FRI#2": {"2026-01-09T00:00:00Z", "2026-02-13T00:00:00Z"},
+		"0 0 * * 5L":    {"2026-01-30T00:00:00Z", "2026-02-27T00:00:00Z"},
+		"0 0 * * 7L":    {"2026-01-25T00:00:00Z", "2026-02-22T00:00:00Z"},
+		"0 0 * * 7#1":   {"2026-01-04T00:00:00Z", "2026-02-01T00:00:00Z"},
+		"0 0 29 2 *":    {"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"},
+		"0 0 31 * *":    {"2026-01-31T00:00:00Z", "2026-03-31T00:00:00Z"},
+		"*/7 0 1 JAN *": {"2026-01-01T00:00:00Z", "2026-01-01T00:07:00Z"},
+		"5/20 12-13 * * *": {
+			"2026-01-01T12:05:00Z", "2026-01-01T12:25:00Z", "2026-01-01T12:45:00Z", "2026-01-01T13:05:00Z",
+		},
 		" 10,5-6  3 * 2\t*": {"2026-02-01T03:05:00Z", "2026-02-01T03:06:00Z", "2026-02-01T03:10:00Z"},
 		"@hourly":           {"2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"},
 		"@Daily":            {"2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"},
@@ -228,7 +240,8 @@ func TestNext_Intervals(t *testing.T) {
 func TestNext_Bounds(t *testing.T) {
 	noon := schedule.Spec{Cron: "0 12 * * *", Timezone: "Europe/Berlin"}
 	noon.StartsAt, noon.EndsAt = instant(t, "2026-07-02T12:00:00+02:00"), instant(t, "2026-07-04T12:00:00+02:00")
-	halfDays := schedule.Spec{Every: 12 * time.Hour, Offset: 10 * time.Hour, StartsAt: noon.StartsAt, EndsAt: instant(t, "2026-07-03T22:00:00Z")}
+	halfDays := schedule.Spec{Every: 12 * time.Hour, Offset: 10 * time.Hour, StartsAt: noon.StartsAt, EndsAt: instant(t,
+		"2026-07-03T22:00:00Z")}
 	for name, c := range map[string]struct {
 		spec        schedule.Spec
 		first, last string
@@ -302,18 +315,21 @@ func TestTicks_SayWhatClockChangesDo(t *testing.T) {
 			"30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z",
 			[]string{
 				"2026-03-28T02:30:00+01:00 ",
-				"2026-03-29T03:00:00+02:00 02:30 does not exist on 2026-03-29, because clocks go forward: runs at 03:00",
+				"2026-03-29T03:00:00+02:00 02:30 does not exist on 2026-03-29, because clocks go forward: runs at " +
+					"03:00",
 				"2026-03-30T02:30:00+02:00 ",
 			},
 		},
 		"a gap into the next day": {
 			"30 23 * * *", "America/Scoresbysund", "2026-03-28T12:00:00-02:00",
-			[]string{"2026-03-29T00:00:00-01:00 23:30 does not exist on 2026-03-28, because clocks go forward: runs at 00:00 on 2026-03-29"},
+			[]string{"2026-03-29T00:00:00-01:00 23:30 does not exist on 2026-03-28, because clocks go forward: runs " +
+				"at 00:00 on 2026-03-29"},
 		},
 		"a fold": {
 			"30 2 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z",
 			[]string{
-				"2026-10-25T02:30:00+02:00 02:30 exists twice on 2026-10-25, because clocks go back: runs once, the first time",
+				"2026-10-25T02:30:00+02:00 02:30 exists twice on 2026-10-25, because clocks go back: runs once, the " +
+					"first time",
 				"2026-10-26T02:30:00+01:00 ",
 			},
 		},
@@ -321,15 +337,18 @@ func TestTicks_SayWhatClockChangesDo(t *testing.T) {
 			"30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z",
 			[]string{
 				"2026-03-29T01:30:00+01:00 ",
-				"2026-03-29T03:30:00+02:00 02:30 does not exist on 2026-03-29, because clocks go forward: continues at 03:30",
+				"2026-03-29T03:30:00+02:00 02:30 does not exist on 2026-03-29, because clocks go forward: continues " +
+					"at 03:30",
 				"2026-03-29T04:30:00+02:00 ",
 			},
 		},
 		"hourly over a fold": {
 			"0 * * * *", "Europe/Berlin", "2026-10-24T23:00:00Z",
 			[]string{
-				"2026-10-25T02:00:00+02:00 02:00 exists twice on 2026-10-25, because clocks go back: this is the first time",
-				"2026-10-25T02:00:00+01:00 02:00 exists twice on 2026-10-25, because clocks go back: this is the second time",
+				"2026-10-25T02:00:00+02:00 02:00 exists twice on 2026-10-25, because clocks go back: this is the " +
+					"first time",
+				"2026-10-25T02:00:00+01:00 02:00 exists twice on 2026-10-25, because clocks go back: this is the " +
+					"second time",
 				"2026-10-25T03:00:00+01:00 ",
 			},
 		},
@@ -366,7 +385,8 @@ func TestCount_CountsIntervalsAtOnceAndCronTextsUpToABound(t *testing.T) {
 	require.Equal(t, int64(year/time.Second), n)
 	require.Equal(t, start.Add(year), last)
 
-	bounded := parse(t, schedule.Spec{Every: time.Hour, Offset: time.Minute, StartsAt: start, EndsAt: start.Add(3 * time.Hour)})
+	bounded := parse(t,
+		schedule.Spec{Every: time.Hour, Offset: time.Minute, StartsAt: start, EndsAt: start.Add(3 * time.Hour)})
 	n, last = bounded.Count(start.Add(-year), start.Add(year), 10)
 	require.Equal(t, int64(3), n)
 	require.Equal(t, start.Add(2*time.Hour+time.Minute), last)

@@ -1,7 +1,8 @@
 // Package schedule computes the ticks of schedules: the instants at which a schedule's jobs are due.
 //
-// A schedule is a cron text in a time zone, or an interval. The package reads no clock and stores nothing: it is given all
-// times, so that processes with the same time zone database agree on every tick. Ticks are nominal: callers add the jitter.
+// A schedule is a cron text in a time zone, or an interval. The package reads no clock and stores nothing: it is given
+// all times, so that processes with the same time zone database agree on every tick. Ticks are nominal: callers add the
+// jitter.
 //
 // # Time zones
 //
@@ -9,8 +10,8 @@
 //
 //   - A fixed time that does not exist, because clocks go forward, runs at the first instant after the gap.
 //   - A fixed time that exists twice, because clocks go back, runs once, the first time.
-//   - With `*` as the hour, elapsed hours count: the schedule runs whenever the local clock shows the minute, also in the
-//     repeated hour, and nothing is made up for after a gap.
+//   - With `*` as the hour, elapsed hours count: the schedule runs whenever the local clock shows the minute, also in
+//     the repeated hour, and nothing is made up for after a gap.
 //
 // Ticks that fall on the same instant are one. Intervals count elapsed time since 1970-01-01T00:00:00Z and know no time
 // zone.
@@ -95,8 +96,8 @@ func (s *Schedule) Last(until time.Time) (tick time.Time, ok bool) {
 	}
 }
 
-// Count counts the ticks after an instant that are not after another, and returns the last of them. It stops at most ticks of
-// a cron text, which it counts one by one.
+// Count counts the ticks after an instant that are not after another, and returns the last of them. It stops at most
+// ticks of a cron text, which it counts one by one.
 func (s *Schedule) Count(after, until time.Time, most int64) (n int64, last time.Time) {
 	if s.cron == nil {
 		first, ok := s.Next(after)

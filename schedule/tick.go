@@ -74,8 +74,8 @@ func (s *Schedule) Ticks(after time.Time, n int) []Tick {
 	return ticks
 }
 
-// note returns a sentence about a tick that a change of the local clocks affects, or nothing. previous is the tick before
-// it, or a later instant.
+// note returns a sentence about a tick that a change of the local clocks affects, or nothing. previous is the tick
+// before it, or a later instant.
 func (c *cron) note(previous time.Time, tick localTick) string {
 	shown := showLocal(tick.instant, c.zone)
 	if !shown.Equal(tick.local) {
@@ -83,7 +83,8 @@ func (c *cron) note(previous time.Time, tick localTick) string {
 	}
 	second := latestLocal(tick.instant, c.zone).After(shown)
 	if second || c.isShownAgain(tick.instant) {
-		switch text := fmt.Sprintf("%s exists twice on %s, because clocks go back: ", shown.Format("15:04"), shown.Format(time.DateOnly)); {
+		switch text := fmt.Sprintf("%s exists twice on %s, because clocks go back: ", shown.Format("15:04"),
+			shown.Format(time.DateOnly)); {
 		case !c.hourly:
 			return text + "runs once, the first time"
 		case second:
@@ -100,7 +101,8 @@ func (c *cron) note(previous time.Time, tick localTick) string {
 
 // gapNote begins the sentence about a local time that does not exist.
 func gapNote(missing time.Time) string {
-	return fmt.Sprintf("%s does not exist on %s, because clocks go forward: ", missing.Format("15:04"), missing.Format(time.DateOnly))
+	return fmt.Sprintf("%s does not exist on %s, because clocks go forward: ", missing.Format("15:04"),
+		missing.Format(time.DateOnly))
 }
 
 // timeOn returns the time of day, with its date if it is not that of another local time.

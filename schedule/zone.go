@@ -20,8 +20,8 @@ var zones struct {
 	byName map[string]*time.Location
 }
 
-// maxZones is more than the IANA database has. Zones beyond are not shared: file systems that ignore case know a zone by
-// many names.
+// maxZones is more than the IANA database has. Zones beyond are not shared: file systems that ignore case know a zone
+// by many names.
 const maxZones = 1000
 
 // loadZone returns the time zone with an IANA name, UTC for an empty one.
@@ -35,7 +35,8 @@ func loadZone(name string) (*time.Location, error) {
 		return zone, nil
 	}
 	if !zoneName.MatchString(name) || name == "Local" {
-		return nil, fmt.Errorf("%.40q is not a time zone; use an IANA name such as Europe/Berlin, in its exact case", name)
+		return nil, fmt.Errorf("%.40q is not a time zone; use an IANA name such as Europe/Berlin, in its exact case",
+			name)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
@@ -61,9 +62,9 @@ func showLocal(at time.Time, zone *time.Location) time.Time {
 // shift adds seconds.
 func shift(at time.Time, seconds int) time.Time { return at.Add(time.Duration(seconds) * time.Second) }
 
-// nextOffset returns an instant until which the zone's offset stays as it is at another, and after which it may change. The
-// zero time: it never changes. It is always later than at, unlike the end that ZoneBounds returns: where a zone's transitions
-// are computed by a rule, from 2038 on, the standard library ends leap years a day early.
+// nextOffset returns an instant until which the zone's offset stays as it is at another, and after which it may change.
+// The zero time: it never changes. It is always later than at, unlike the end that ZoneBounds returns: where a zone's
+// transitions are computed by a rule, from 2038 on, the standard library ends leap years a day early.
 func nextOffset(at time.Time, zone *time.Location) time.Time {
 	_, end := at.In(zone).ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
@@ -72,8 +73,8 @@ func nextOffset(at time.Time, zone *time.Location) time.Time {
 	return end
 }
 
-// latestLocal returns the latest local time that the zone's clocks have shown until an instant. It is later than that of
-// the instant if the clocks have gone back since.
+// latestLocal returns the latest local time that the zone's clocks have shown until an instant. It is later than that
+// of the instant if the clocks have gone back since.
 func latestLocal(at time.Time, zone *time.Location) time.Time {
 	high := showLocal(at, zone)
 	for before := at; ; {
@@ -88,8 +89,8 @@ func latestLocal(at time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// resolveLocal returns the first instant at which the zone's clocks show a local time or a later one: that is the first of
-// two, and the end of the gap if the time does not exist.
+// resolveLocal returns the first instant at which the zone's clocks show a local time or a later one: that is the first
+// of two, and the end of the gap if the time does not exist.
 func resolveLocal(local time.Time, zone *time.Location) time.Time {
 	for at := local.Add(-maxShift).In(zone); ; {
 		_, offset := at.Zone()

@@ -31,16 +31,20 @@ var patterns = []pattern{
 	{"*/30 * * * *", true, func(m int) bool { return m%30 == 0 }, everyDay},
 	{"*/7 * * * *", true, func(m int) bool { return m%60%7 == 0 }, everyDay},
 	{"*/20 0-3 * * *", false, func(m int) bool { return m < 240 && m%20 == 0 }, everyDay},
-	{"15 1 L * *", false, func(m int) bool { return m == 75 }, func(d time.Time) bool { return d.AddDate(0, 0, 1).Day() == 1 }},
+	{
+		"15 1 L * *", false, func(m int) bool { return m == 75 },
+		func(d time.Time) bool { return d.AddDate(0, 0, 1).Day() == 1 },
+	},
 	{"45 23 * * MON-FRI", false, func(m int) bool { return m == 1425 }, func(d time.Time) bool {
 		return d.Weekday() != time.Saturday && d.Weekday() != time.Sunday
 	}},
 }
 
-// sampleZones are zones whose clocks change in different ways: by 30, 60 and 120 minutes, at midnight, on the day before,
-// for Ramadan, in the south, and not at all.
+// sampleZones are zones whose clocks change in different ways: by 30, 60 and 120 minutes, at midnight, on the day
+// before, for Ramadan, in the south, and not at all.
 var sampleZones = []string{
-	"UTC", "Asia/Kathmandu", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Cairo",
+	"UTC", "Asia/Kathmandu", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe",
+	"Antarctica/Troll", "Africa/Cairo",
 	"America/Havana", "Asia/Beirut", "America/Scoresbysund", "Africa/Casablanca", "America/Santiago", "Pacific/Chatham",
 }
 

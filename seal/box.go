@@ -46,8 +46,8 @@ type keyCipher struct {
 	aead cipher.AEAD
 }
 
-// New returns a Box that encrypts with the first key and decrypts with all. A Box without keys does not encrypt and marks
-// texts as plain. New panics if a key is the zero Key.
+// New returns a Box that encrypts with the first key and decrypts with all. A Box without keys does not encrypt and
+// marks texts as plain. New panics if a key is the zero Key.
 func New(keys ...Key) *Box {
 	b := &Box{}
 	for _, k := range keys {
@@ -63,21 +63,23 @@ func New(keys ...Key) *Box {
 	return b
 }
 
-// Seal returns the text to store for a secret. It can be opened only with the same place, which must be stable and unique
-// to the secret ("default/orders/<secret id>") and is not stored. Sealing a secret twice returns different texts.
+// Seal returns the text to store for a secret. It can be opened only with the same place, which must be stable and
+// unique to the secret ("default/orders/<secret id>") and is not stored. Sealing a secret twice returns different
+// texts.
 func (b *Box) Seal(plain, place string) string {
 	if len(b.keys) == 0 {
 		return plainForm + plain
 	}
 	l := b.keys[0]
-	sealed := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
+	sealed := make([]byte, chacha20poly1305.NonceSizeX,
+		chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
 	_, _ = rand.Read(sealed) // never fails: crypto/rand ends the process instead
 	sealed = l.aead.Seal(sealed, sealed, []byte(plain), additionalData(place))
 	return sealedForm + l.id + ":" + encoding.EncodeToString(sealed)
 }
 
-// Open is the reverse of Seal with the same place. It fails with ErrNoKey, ErrRemoved or ErrDamaged; errors reveal nothing about keys
-// and secrets. Plain texts open with any Box and place.
+// Open is the reverse of Seal with the same place. It fails with ErrNoKey, ErrRemoved or ErrDamaged; errors reveal
+// nothing about keys and secrets. Plain texts open with any Box and place.
 func (b *Box) Open(sealed, place string) (string, error) {
 	if plain, ok := strings.CutPrefix(sealed, plainForm); ok {
 		return plain, nil
@@ -91,7 +93,8 @@ func (b *Box) Open(sealed, place string) (string, error) {
 	}
 	// The decoder ignores line breaks.
 	raw, err := encoding.DecodeString(text)
-	if err != nil || len(raw) < chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead || strings.ContainsAny(text, "\r\n") {
+	if err != nil || len(raw) < chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead ||
+		strings.ContainsAny(text, "\r\n") {
 		return "", ErrDamaged
 	}
 	nonce, ciphertext := raw[:chacha20poly1305.NonceSizeX], raw[chacha20poly1305.NonceSizeX:]
@@ -115,8 +118,8 @@ func (b *Box) Open(sealed, place string) (string, error) {
 // Encrypts reports whether the Box has a key.
 func (b *Box) Encrypts() bool { return len(b.keys) > 0 }
 
-// Current reports whether a text is encrypted with the first key, or plain if the Box has no keys. Other texts should be
-// opened and sealed again. It does not check whether the text can be opened.
+// Current reports whether a text is encrypted with the first key, or plain if the Box has no keys. Other texts should
+// be opened and sealed again. It does not check whether the text can be opened.
 func (b *Box) Current(sealed string) bool {
 	if strings.HasPrefix(sealed, plainForm) {
 		return len(b.keys) == 0

@@ -25,21 +25,22 @@ const keyHint = "generate one with openssl rand -base64 32"
 
 // Key is an encryption key. It prints as [redacted]. The zero Key is invalid.
 type Key struct {
-	// A pointer to a pointer, since fmt prints unexported fields without calling the methods below, and follows a single
-	// pointer for some verbs.
+	// A pointer to a pointer, since fmt prints unexported fields without calling the methods below, and follows a
+	// single pointer for some verbs.
 	bytes **[chacha20poly1305.KeySize]byte
 }
 
-// ParseKeys parses the setting: keys separated by commas, the encrypting one first. Each is 32 bytes in base64 (standard or
-// URL-safe, padding optional) or 64 hexadecimal digits; surrounding white space is ignored. An empty text returns no keys.
-// Errors contain the number of the invalid key, not its text.
+// ParseKeys parses the setting: keys separated by commas, the encrypting one first. Each is 32 bytes in base64
+// (standard or URL-safe, padding optional) or 64 hexadecimal digits; surrounding white space is ignored. An empty text
+// returns no keys. Errors contain the number of the invalid key, not its text.
 func ParseKeys(text string) ([]Key, error) {
 	if text == "" {
 		return nil, nil
 	}
 	parts := strings.Split(text, ",")
 	if len(parts) > MaxKeys {
-		return nil, fmt.Errorf("must have at most %d keys, not %d: remove keys that are no longer used", MaxKeys, len(parts))
+		return nil, fmt.Errorf("must have at most %d keys, not %d: remove keys that are no longer used", MaxKeys,
+			len(parts))
 	}
 	keys := make([]Key, 0, len(parts))
 	for i, part := range parts {

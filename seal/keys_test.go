@@ -55,13 +55,14 @@ func TestParseKeys_RejectsWithoutRepeatingTheKey(t *testing.T) {
 		many[i] = hex.EncodeToString(bytes.Repeat([]byte{byte(i)}, 32))
 	}
 	for name, c := range map[string]struct{ text, says string }{
-		"white space":          {"  ", "key 1 of 1: is empty"},
-		"a comma behind":       {good + ",", "key 2 of 2: is empty"},
-		"a comma in front":     {"," + good, "key 1 of 2: is empty"},
-		"a password":           {"correct horse battery staple", "must be base64 or"},
-		"16 bytes":             {base64.StdEncoding.EncodeToString(raw[:16]), "must have 32 bytes, not 16"},
-		"31 bytes":             {base64.RawStdEncoding.EncodeToString(raw[:31]), "must have 32 bytes, not 31"},
-		"33 bytes":             {base64.StdEncoding.EncodeToString(append([]byte{1}, raw...)), "must have 32 bytes, not 33"},
+		"white space":      {"  ", "key 1 of 1: is empty"},
+		"a comma behind":   {good + ",", "key 2 of 2: is empty"},
+		"a comma in front": {"," + good, "key 1 of 2: is empty"},
+		"a password":       {"correct horse battery staple", "must be base64 or"},
+		"16 bytes":         {base64.StdEncoding.EncodeToString(raw[:16]), "must have 32 bytes, not 16"},
+		"31 bytes":         {base64.RawStdEncoding.EncodeToString(raw[:31]), "must have 32 bytes, not 31"},
+		"33 bytes": {base64.StdEncoding.EncodeToString(append([]byte{1}, raw...)), "must have 32 bytes, " +
+			"not 33"},
 		"63 digits":            {hex.EncodeToString(raw)[1:], "must be base64 or"},
 		"64 other characters":  {strings.Repeat("z", 64), "must be hexadecimal digits"},
 		"a line break in it":   {good[:20] + "\n" + good[20:], "must be base64 or"},
@@ -131,7 +132,8 @@ func TestKey_IsNeverPrinted(t *testing.T) {
 
 func FuzzParseKeys(f *testing.F) {
 	for _, text := range []string{
-		"", ",", " ", hex.EncodeToString(raw), base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+		"", ",", " ", hex.EncodeToString(raw), base64.StdEncoding.EncodeToString(raw),
+		base64.RawURLEncoding.EncodeToString(raw),
 		hex.EncodeToString(raw) + ", " + strings.Repeat("A", 43), strings.Repeat("z", 64),
 	} {
 		f.Add(text)

@@ -22,7 +22,9 @@ const (
 func TestBox_RoundTrips(t *testing.T) {
 	for name, b := range map[string]*Box{"no key": New(), "one key": New(key(1)), "two keys": New(key(1), key(2))} {
 		t.Run(name, func(t *testing.T) {
-			for _, text := range []string{"", "a", secret, "plain:x", "x1:00000000:AAAA", "\x00\xff\n", strings.Repeat("s", 100_000)} {
+			for _, text := range []string{
+				"", "a", secret, "plain:x", "x1:00000000:AAAA", "\x00\xff\n", strings.Repeat("s", 100_000),
+			} {
 				for _, where := range []string{"", place} {
 					sealed := b.Seal(text, where)
 					require.True(t, b.Current(sealed))
@@ -52,7 +54,8 @@ func TestSeal_RevealsNothing(t *testing.T) {
 }
 
 func TestOpen_AcceptsStoredTexts(t *testing.T) {
-	const stored = "x1:16332e57:3LdpM6x369n7WTGhwOQ78Sn7v7wME7Y3dCBr7y8SwY1CS5xHnckfBU8Xptb0BxCadoxkZGWGOGFXoAQfDTJJQ0zWXtqOF+UfCTrJwuo6"
+	const stored = "x1:16332e57:3LdpM6x369n7WTGhwOQ78Sn7v7wME7Y3dCBr7y8S" +
+		"wY1CS5xHnckfBU8Xptb0BxCadoxkZGWGOGFXoAQfDTJJQ0zWXtqOF+UfCTrJwuo6"
 	opened, err := New(key(9), key(1)).Open(stored, place)
 	require.NoError(t, err)
 	require.Equal(t, secret, opened)
@@ -95,7 +98,8 @@ func TestBox_RotatesKeys(t *testing.T) {
 func TestOpen_RequiresTheSamePlace(t *testing.T) {
 	b := New(key(1))
 	sealed := b.Seal(secret, place)
-	for _, other := range []string{"", place + "x", place[1:], strings.ToUpper(place), "default/refunds/4bbb840d2fcb1d6a"} {
+	for _, other := range []string{"", place +
+		"x", place[1:], strings.ToUpper(place), "default/refunds/4bbb840d2fcb1d6a"} {
 		_, err := b.Open(sealed, other)
 		require.ErrorIs(t, err, ErrDamaged)
 	}
@@ -133,8 +137,10 @@ func TestOpen_DetectsAnyChangedByte(t *testing.T) {
 func TestOpen_RejectsUnknownFormats(t *testing.T) {
 	id := key(1).ID()
 	for _, text := range []string{
-		"", secret, "plain", "x1", "x1:", "x1:" + id, "x1:" + id + ":", "x1:" + id + ":AAAA", "x1::AAAA", "x2:" + id + ":AAAA",
-		"x1:ABCDEF12:" + strings.Repeat("A", 56), "x1:gggggggg:" + strings.Repeat("A", 56), "x1:" + id + "00:" + strings.Repeat("A", 56), "x1:" + id + ":%%%%",
+		"", secret, "plain", "x1", "x1:", "x1:" + id, "x1:" + id + ":", "x1:" + id + ":AAAA", "x1::AAAA",
+		"x2:" + id + ":AAAA",
+		"x1:ABCDEF12:" + strings.Repeat("A", 56), "x1:gggggggg:" + strings.Repeat("A", 56),
+		"x1:" + id + "00:" + strings.Repeat("A", 56), "x1:" + id + ":%%%%",
 		"x1:" + id + ":" + strings.Repeat("A", 53), "X1:" + id + ":AAAA",
 	} {
 		for _, b := range []*Box{New(), New(key(1))} {
@@ -180,7 +186,8 @@ func FuzzOpen(f *testing.F) {
 	b := New(key(1), key(2))
 	for _, text := range []string{
 		"", "plain:" + secret, "x1:" + key(1).ID() + ":AAAA",
-		b.Seal("a", place), New(key(2)).Seal(secret, place), New(key(3)).Seal(secret, place), b.Seal(secret, "elsewhere"),
+		b.Seal("a", place), New(key(2)).Seal(secret, place), New(key(3)).Seal(secret, place),
+		b.Seal(secret, "elsewhere"),
 	} {
 		f.Add(text)
 	}

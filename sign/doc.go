@@ -53,6 +53,6 @@ const (
 	versionAsymmetric = "v1a,"
 )
 
-// MaxSignatures is the largest number of secrets of a Signer, of keys of a Verifier, and of signatures of a request that a
-// Verifier checks.
+// MaxSignatures is the largest number of secrets of a Signer, of keys of a Verifier, and of signatures of a request
+// that a Verifier checks.
 const MaxSignatures = 16

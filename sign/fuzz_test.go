@@ -17,7 +17,8 @@ func FuzzParseSecret(f *testing.F) {
 		f.Add(v.public)
 		f.Add(strings.TrimRight(v.secret, "="))
 	}
-	for _, text := range []string{"", "whsec_", "whsk_", "whpk_", shortSecret, shared(64), shared(65), "whsec_\n" + shared(24)[6:], "whsk_%"} {
+	for _, text := range []string{"", "whsec_", "whsk_", "whpk_", shortSecret, shared(64), shared(65), "whsec_\n" +
+		shared(24)[6:], "whsk_%"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -15,9 +15,9 @@ func newPrivate(text string, private ed25519.PrivateKey) *material {
 	return &material{text: text, private: private, public: ed25519.PublicKey(private[ed25519.SeedSize:])}
 }
 
-// redactedMaterial hides material from fmt, which prints unexported fields of structs without calling methods and follows
-// a pointer to a struct for some verbs (%s), but not a pointer to a pointer. reflect.DeepEqual follows it, so that tests
-// can compare secrets.
+// redactedMaterial hides material from fmt, which prints unexported fields of structs without calling methods and
+// follows a pointer to a struct for some verbs (%s), but not a pointer to a pointer. reflect.DeepEqual follows it, so
+// that tests can compare secrets.
 type redactedMaterial struct {
 	material **material
 }

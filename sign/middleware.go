@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// DefaultMaxBody is the largest body that the middleware reads by default, in bytes. Ringback sends at most 256 KiB (see
-// its --max-body); a callback that includes such a body, escaped as JSON, takes up to six times as much.
+// DefaultMaxBody is the largest body that the middleware reads by default, in bytes. Ringback sends at most 256 KiB
+// (see its --max-body); a callback that includes such a body, escaped as JSON, takes up to six times as much.
 const DefaultMaxBody = 4 << 20
 
 // MiddlewareOptions configures Middleware. Zero fields take their defaults.
@@ -21,15 +21,15 @@ type MiddlewareOptions struct {
 	Now func() time.Time
 }
 
-// Middleware passes requests that v verifies to the handler, with the verified body. Others get a one-line text response
-// that reveals nothing about the keys:
+// Middleware passes requests that v verifies to the handler, with the verified body. Others get a one-line text
+// response that reveals nothing about the keys:
 //
 //	401  unsigned, signed with another key, modified, or out of the tolerance
 //	400  the timestamp is not a number, or the body could not be read
 //	413  the body is larger than MaxBody
 //
-// Senders treat all of these as failures and retry; Ringback gives each attempt a new timestamp. The body is not read when
-// the headers are invalid.
+// Senders treat all of these as failures and retry; Ringback gives each attempt a new timestamp. The body is not read
+// when the headers are invalid.
 //
 // Replays reach the handler: see the package documentation. Middleware panics if v is nil or MaxBody is negative.
 func Middleware(v *Verifier, o MiddlewareOptions) func(http.Handler) http.Handler {
@@ -77,8 +77,8 @@ func verifiedBody(v *Verifier, o MiddlewareOptions, w http.ResponseWriter, r *ht
 	return body, v.match(headers, body)
 }
 
-// reject responds to a request that was not verified. Errors of this package contain no keys; those of the connection are
-// not shown.
+// reject responds to a request that was not verified. Errors of this package contain no keys; those of the connection
+// are not shown.
 func reject(w http.ResponseWriter, err error) {
 	status, text := http.StatusBadRequest, "the body could not be read"
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)

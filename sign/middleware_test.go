@@ -90,16 +90,37 @@ func TestMiddleware_RejectsUnverifiedRequests(t *testing.T) {
 		status  int
 		says    string
 	}{
-		"not signed":             {change: func(r *http.Request) { r.Header = nil }, status: 401, says: "webhook-id is missing"},
-		"no signature":           {change: func(r *http.Request) { r.Header.Del(HeaderSignature) }, status: 401, says: "webhook-signature is missing"},
-		"an unreadable time":     {change: func(r *http.Request) { r.Header.Set(HeaderTimestamp, "soon") }, status: 400, says: "not a number of seconds"},
-		"too old":                {now: late(301 * time.Second), status: 401, says: "too old"},
-		"too new":                {now: late(-301 * time.Second), status: 401, says: "in the future"},
-		"another body":           {change: func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{} ")) }, status: 401, says: "no signature matches"},
-		"no body":                {change: func(r *http.Request) { r.Body = nil }, status: 401, says: "no signature matches"},
-		"signed by another":      {change: func(r *http.Request) { r.Header = signed(t, NewSecret(), "{}").Header }, status: 401, says: "no signature matches"},
-		"too large":              {maxBody: 1, status: 413, says: "too large"},
-		"too large, not said so": {maxBody: 1, change: func(r *http.Request) { r.ContentLength = -1 }, status: 413, says: "too large"},
+		"not signed": {
+			change: func(r *http.Request) { r.Header = nil }, status: 401,
+			says: "webhook-id is missing",
+		},
+		"no signature": {
+			change: func(r *http.Request) { r.Header.Del(HeaderSignature) }, status: 401,
+			says: "webhook-signature is missing",
+		},
+		"an unreadable time": {
+			change: func(r *http.Request) { r.Header.Set(HeaderTimestamp, "soon") }, status: 400,
+			says: "not a number of seconds",
+		},
+		"too old": {now: late(301 * time.Second), status: 401, says: "too old"},
+		"too new": {now: late(-301 * time.Second), status: 401, says: "in the future"},
+		"another body": {
+			change: func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{} ")) },
+			status: 401, says: "no signature matches",
+		},
+		"no body": {
+			change: func(r *http.Request) { r.Body = nil }, status: 401,
+			says: "no signature matches",
+		},
+		"signed by another": {
+			change: func(r *http.Request) { r.Header = signed(t, NewSecret(), "{}").Header },
+			status: 401, says: "no signature matches",
+		},
+		"too large": {maxBody: 1, status: 413, says: "too large"},
+		"too large, not said so": {
+			maxBody: 1, change: func(r *http.Request) { r.ContentLength = -1 },
+			status: 413, says: "too large",
+		},
 		"a body that breaks off": {change: func(r *http.Request) {
 			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), brokenReader{}))
 		}, status: 400, says: "could not be read"},

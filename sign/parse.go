@@ -27,13 +27,15 @@ func parse(text string) (*material, error) {
 	switch prefix {
 	case prefixSymmetric:
 		if len(key) < minSecret || len(key) > maxSecret {
-			return nil, fmt.Errorf("a whsec_ secret must have %d to %d bytes in base64, this one has %d: generate one with whsec_ and the output of openssl rand -base64 %d",
+			return nil, fmt.Errorf("a whsec_ secret must have %d to %d bytes in base64, this one has %d: generate "+
+				"one with whsec_ and the output of openssl rand -base64 %d",
 				minSecret, maxSecret, len(key), secretBytes)
 		}
 		return &material{text: padded, shared: key}, nil
 	case prefixPublic:
 		if len(key) != ed25519.PublicKeySize {
-			return nil, fmt.Errorf("a whpk_ key must have %d bytes in base64, this one has %d", ed25519.PublicKeySize, len(key))
+			return nil, fmt.Errorf("a whpk_ key must have %d bytes in base64, this one has %d",
+				ed25519.PublicKeySize, len(key))
 		}
 		return &material{text: padded, public: key}, nil
 	}
@@ -44,7 +46,8 @@ func parse(text string) (*material, error) {
 		private := ed25519.NewKeyFromSeed(key[:ed25519.SeedSize])
 		if !private.Equal(ed25519.PrivateKey(key)) {
 			// Signatures of a mismatched pair reveal the private key.
-			return nil, errors.New("the public half of this whsk_ key does not match its seed: use the seed (the first 32 bytes) alone, or the original key")
+			return nil, errors.New("the public half of this whsk_ key does not match its seed: use the seed (the " +
+				"first 32 bytes) alone, or the original key")
 		}
 		return newPrivate(padded, private), nil
 	}
@@ -63,15 +66,18 @@ func split(text string) (prefix string, key []byte, err error) {
 			return "", nil, fmt.Errorf("the %s text must have at most %d characters", p, maxText)
 		}
 		// The decoder ignores line breaks, but a text with one contains more than the secret.
-		if key, err = base64.RawStdEncoding.Strict().DecodeString(unpad(rest)); err != nil || strings.ContainsAny(rest, "\r\n") {
-			return "", nil, fmt.Errorf("the text after %s must be base64 (A-Z a-z 0-9 + /, without spaces or line breaks)", p)
+		if key, err = base64.RawStdEncoding.Strict().DecodeString(unpad(rest)); err != nil ||
+			strings.ContainsAny(rest, "\r\n") {
+			return "", nil,
+				fmt.Errorf("the text after %s must be base64 (A-Z a-z 0-9 + /, without spaces or line breaks)", p)
 		}
 		return p, key, nil
 	}
 	if text == "" {
 		return "", nil, errors.New("the secret is empty: it must begin with whsec_ or whsk_")
 	}
-	return "", nil, errors.New("the secret must begin with whsec_ (base64 of a shared secret) or whsk_ (base64 of an ed25519 key)")
+	return "", nil,
+		errors.New("the secret must begin with whsec_ (base64 of a shared secret) or whsk_ (base64 of an ed25519 key)")
 }
 
 // unpad removes the padding of base64 whose length is correct with it.

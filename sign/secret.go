@@ -13,8 +13,8 @@ import (
 // secretBytes is the length of a secret of NewSecret.
 const secretBytes = 32
 
-// Secret is a signing secret: a whsec_ secret or an ed25519 key. It prints as [redacted]; only Text returns its text. The
-// zero Secret is invalid.
+// Secret is a signing secret: a whsec_ secret or an ed25519 key. It prints as [redacted]; only Text returns its text.
+// The zero Secret is invalid.
 type Secret struct {
 	material redactedMaterial
 }
@@ -73,8 +73,8 @@ func (s Secret) PublicKey() string {
 	return prefixPublic + base64.StdEncoding.EncodeToString(s.material.open().public)
 }
 
-// ID returns a fingerprint of 16 hexadecimal digits, the same for every encoding of the secret. It is part of a hash of the
-// secret, or of an ed25519 key's public half, and reveals nothing about a random secret.
+// ID returns a fingerprint of 16 hexadecimal digits, the same for every encoding of the secret. It is part of a hash of
+// the secret, or of an ed25519 key's public half, and reveals nothing about a random secret.
 func (s Secret) ID() string {
 	m := s.material.open()
 	if m == nil {

@@ -39,15 +39,16 @@ func NewSigner(secrets ...Secret) (*Signer, error) {
 	}
 	for i, s := range secrets {
 		if s.IsZero() {
-			return nil, fmt.Errorf("secret %d of %d is the zero Secret: use ParseSecret, NewSecret or NewKey", i+1, len(secrets))
+			return nil, fmt.Errorf("secret %d of %d is the zero Secret: use ParseSecret, NewSecret or NewKey", i+1,
+				len(secrets))
 		}
 	}
 	return &Signer{secrets: slices.Clone(secrets)}, nil
 }
 
 // Sign returns the value of the header webhook-signature for a request with the webhook-id id, the webhook-timestamp
-// at.Unix() and the body: a signature per secret, in order, separated by spaces. It is empty if the Signer is nil or has
-// no secrets.
+// at.Unix() and the body: a signature per secret, in order, separated by spaces. It is empty if the Signer is nil or
+// has no secrets.
 //
 // The id must not contain a full stop, the separator of the signed parts. A Verifier rejects such an id as ambiguous.
 func (s *Signer) Sign(id string, at time.Time, body []byte) string {

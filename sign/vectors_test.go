@@ -36,7 +36,8 @@ var vectors = []vector{
 		signature: "v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5mhSkXBNwM0mkATuDe6KYYUuxqtaiHeYGb7KaaBRdM5WqyeFiL8Ag==",
 	},
 	{
-		name:      "the example of the specification's webhook-signature, whose key is in svix-server's tests: ed25519, 64 bytes",
+		name: "the example of the specification's webhook-signature, whose key is in svix-server's tests: " +
+			"ed25519, 64 bytes",
 		secret:    "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==",
 		public:    "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=",
 		id:        "msg_p5jXN8AQM9LWM0D4loKWxJek",

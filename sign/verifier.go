@@ -39,8 +39,8 @@ var (
 
 // Verifier verifies that requests were signed with one of its keys.
 type Verifier struct {
-	// Tolerance is the largest difference of webhook-timestamp to now, in whole seconds; zero or less: DefaultTolerance. It
-	// must not be changed while requests are verified.
+	// Tolerance is the largest difference of webhook-timestamp to now, in whole seconds; zero or less:
+	// DefaultTolerance. It must not be changed while requests are verified.
 	Tolerance time.Duration
 
 	shared, public []redactedMaterial
@@ -70,8 +70,8 @@ func NewVerifier(keys ...string) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify returns nil if the request was signed with one of the keys at a time within the tolerance of now, else ErrMissing,
-// ErrTimestamp (ErrTooOld, ErrTooNew) or ErrSignature. Header names may be in any case.
+// Verify returns nil if the request was signed with one of the keys at a time within the tolerance of now, else
+// ErrMissing, ErrTimestamp (ErrTooOld, ErrTooNew) or ErrSignature. Header names may be in any case.
 //
 // The body must be the received bytes, not re-encoded JSON. The first MaxSignatures signatures in the first 8 KiB are
 // checked; those of unknown versions are ignored.

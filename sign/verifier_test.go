@@ -68,11 +68,15 @@ func TestVerify_AcceptsBothKeysDuringARotation(t *testing.T) {
 		keys   []string
 		want   error
 	}{
-		"one and the same":                         {sign(first), []string{first.Text()}, nil},
-		"the new one signs too, the old verifies":  {sign(second, first), []string{first.Text()}, nil},
-		"the new one signs too, the new verifies":  {sign(second, first), []string{second.PublicKey()}, nil},
-		"the receiver has both":                    {sign(second), []string{first.Text(), second.PublicKey()}, nil},
-		"the receiver has both, and both sign":     {sign(second, first), []string{first.Text(), second.PublicKey()}, nil},
+		"one and the same":                        {sign(first), []string{first.Text()}, nil},
+		"the new one signs too, the old verifies": {sign(second, first), []string{first.Text()}, nil},
+		"the new one signs too, the new verifies": {sign(second, first), []string{second.PublicKey()}, nil},
+		"the receiver has both":                   {sign(second), []string{first.Text(), second.PublicKey()}, nil},
+		"the receiver has both, and both sign": {
+			sign(second, first),
+			[]string{first.Text(), second.PublicKey()},
+			nil,
+		},
 		"the last of three":                        {sign(first, second, third), []string{third.Text()}, nil},
 		"the old one is gone":                      {sign(second), []string{first.Text()}, ErrSignature},
 		"the new one is not known":                 {sign(second), []string{first.Text(), third.Text()}, ErrSignature},
@@ -142,7 +146,8 @@ func TestVerify_DetectsAnyChangedByte(t *testing.T) {
 			body := `{"order":4711}`
 			parts := [4]string{"msg_1", "1700000000", newSigner(t, s).Sign("msg_1", at, []byte(body)), body}
 			verify := func(p [4]string) error {
-				return v.Verify(http.Header{HeaderID: {p[0]}, HeaderTimestamp: {p[1]}, HeaderSignature: {p[2]}}, []byte(p[3]), at)
+				return v.Verify(http.Header{HeaderID: {p[0]}, HeaderTimestamp: {p[1]}, HeaderSignature: {p[2]}},
+					[]byte(p[3]), at)
 			}
 			require.NoError(t, verify(parts))
 			for which, part := range parts {
@@ -186,36 +191,37 @@ func TestVerify_RejectsMalformedHeaders(t *testing.T) {
 		change http.Header
 		want   error
 	}{
-		"no id":                     {http.Header{HeaderID: nil}, ErrMissing},
-		"an empty id":               {http.Header{HeaderID: {""}}, ErrMissing},
-		"two ids":                   {http.Header{HeaderID: {"msg_1", "msg_1"}}, ErrMissing},
-		"a long id":                 {http.Header{HeaderID: {long}}, ErrMissing},
-		"no timestamp":              {http.Header{HeaderTimestamp: nil}, ErrMissing},
-		"an empty timestamp":        {http.Header{HeaderTimestamp: {""}}, ErrMissing},
-		"two timestamps":            {http.Header{HeaderTimestamp: {"1700000000", "1700000000"}}, ErrMissing},
-		"a timestamp in words":      {http.Header{HeaderTimestamp: {"now"}}, ErrTimestamp},
-		"a timestamp with a sign":   {http.Header{HeaderTimestamp: {"+1700000000"}}, ErrTimestamp},
-		"a negative timestamp":      {http.Header{HeaderTimestamp: {"-1700000000"}}, ErrTimestamp},
-		"a timestamp with a part":   {http.Header{HeaderTimestamp: {"1700000000.0"}}, ErrTimestamp},
-		"a timestamp with a space":  {http.Header{HeaderTimestamp: {"1700000000 "}}, ErrTimestamp},
-		"a timestamp in hex":        {http.Header{HeaderTimestamp: {"0x6553f100"}}, ErrTimestamp},
-		"a timestamp in ms":         {http.Header{HeaderTimestamp: {"1700000000000"}}, ErrTimestamp},
-		"an overflowing timestamp":  {http.Header{HeaderTimestamp: {strings.Repeat("9", 30)}}, ErrTimestamp},
-		"a date":                    {http.Header{HeaderTimestamp: {"2023-11-14T22:13:20Z"}}, ErrTimestamp},
-		"another form of the time":  {http.Header{HeaderTimestamp: {"01700000000"}}, ErrSignature},
-		"no signature":              {http.Header{HeaderSignature: nil}, ErrMissing},
-		"an empty signature":        {http.Header{HeaderSignature: {""}}, ErrMissing},
-		"spaces for a signature":    {http.Header{HeaderSignature: {"   "}}, ErrMissing},
-		"half of a signature":       {http.Header{HeaderSignature: {good[:20]}}, ErrSignature},
-		"the version alone":         {http.Header{HeaderSignature: {"v1,"}}, ErrSignature},
-		"no version":                {http.Header{HeaderSignature: {good[3:]}}, ErrSignature},
-		"another version":           {http.Header{HeaderSignature: {"v2" + good[2:]}}, ErrSignature},
-		"the version in capitals":   {http.Header{HeaderSignature: {"V1" + good[2:]}}, ErrSignature},
-		"the other kind's version":  {http.Header{HeaderSignature: {"v1a" + good[2:]}}, ErrSignature},
-		"divided by commas":         {http.Header{HeaderSignature: {"v1,AAAA," + good}}, ErrSignature},
-		"without its padding":       {http.Header{HeaderSignature: {strings.TrimRight(good, "=")}}, ErrSignature},
-		"with a line break":         {http.Header{HeaderSignature: {good[:9] + "\n" + good[9:]}}, ErrSignature},
-		"a signature of other ones": {http.Header{HeaderSignature: {"v1," + base64.StdEncoding.EncodeToString(make([]byte, 32))}}, ErrSignature},
+		"no id":                    {http.Header{HeaderID: nil}, ErrMissing},
+		"an empty id":              {http.Header{HeaderID: {""}}, ErrMissing},
+		"two ids":                  {http.Header{HeaderID: {"msg_1", "msg_1"}}, ErrMissing},
+		"a long id":                {http.Header{HeaderID: {long}}, ErrMissing},
+		"no timestamp":             {http.Header{HeaderTimestamp: nil}, ErrMissing},
+		"an empty timestamp":       {http.Header{HeaderTimestamp: {""}}, ErrMissing},
+		"two timestamps":           {http.Header{HeaderTimestamp: {"1700000000", "1700000000"}}, ErrMissing},
+		"a timestamp in words":     {http.Header{HeaderTimestamp: {"now"}}, ErrTimestamp},
+		"a timestamp with a sign":  {http.Header{HeaderTimestamp: {"+1700000000"}}, ErrTimestamp},
+		"a negative timestamp":     {http.Header{HeaderTimestamp: {"-1700000000"}}, ErrTimestamp},
+		"a timestamp with a part":  {http.Header{HeaderTimestamp: {"1700000000.0"}}, ErrTimestamp},
+		"a timestamp with a space": {http.Header{HeaderTimestamp: {"1700000000 "}}, ErrTimestamp},
+		"a timestamp in hex":       {http.Header{HeaderTimestamp: {"0x6553f100"}}, ErrTimestamp},
+		"a timestamp in ms":        {http.Header{HeaderTimestamp: {"1700000000000"}}, ErrTimestamp},
+		"an overflowing timestamp": {http.Header{HeaderTimestamp: {strings.Repeat("9", 30)}}, ErrTimestamp},
+		"a date":                   {http.Header{HeaderTimestamp: {"2023-11-14T22:13:20Z"}}, ErrTimestamp},
+		"another form of the time": {http.Header{HeaderTimestamp: {"01700000000"}}, ErrSignature},
+		"no signature":             {http.Header{HeaderSignature: nil}, ErrMissing},
+		"an empty signature":       {http.Header{HeaderSignature: {""}}, ErrMissing},
+		"spaces for a signature":   {http.Header{HeaderSignature: {"   "}}, ErrMissing},
+		"half of a signature":      {http.Header{HeaderSignature: {good[:20]}}, ErrSignature},
+		"the version alone":        {http.Header{HeaderSignature: {"v1,"}}, ErrSignature},
+		"no version":               {http.Header{HeaderSignature: {good[3:]}}, ErrSignature},
+		"another version":          {http.Header{HeaderSignature: {"v2" + good[2:]}}, ErrSignature},
+		"the version in capitals":  {http.Header{HeaderSignature: {"V1" + good[2:]}}, ErrSignature},
+		"the other kind's version": {http.Header{HeaderSignature: {"v1a" + good[2:]}}, ErrSignature},
+		"divided by commas":        {http.Header{HeaderSignature: {"v1,AAAA," + good}}, ErrSignature},
+		"without its padding":      {http.Header{HeaderSignature: {strings.TrimRight(good, "=")}}, ErrSignature},
+		"with a line break":        {http.Header{HeaderSignature: {good[:9] + "\n" + good[9:]}}, ErrSignature},
+		"a signature of other ones": {http.Header{HeaderSignature: {"v1," +
+			base64.StdEncoding.EncodeToString(make([]byte, 32))}}, ErrSignature},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -237,12 +243,21 @@ func TestVerify_FindsHeadersInAnyCaseAndOnSeveralLines(t *testing.T) {
 	good := newSigner(t, s).Sign("msg_1", at, body)
 	other := "v1," + base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for name, header := range map[string]http.Header{
-		"lower case":            {"webhook-id": {"msg_1"}, "webhook-timestamp": {"1700000000"}, "webhook-signature": {good}},
-		"upper case":            {"WEBHOOK-ID": {"msg_1"}, "WEBHOOK-TIMESTAMP": {"1700000000"}, "WEBHOOK-SIGNATURE": {good}},
-		"several lines":         {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {other, good}},
-		"several on a line":     {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {other + " v9,x " + good + " " + other}},
-		"spaces all over":       {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {"  " + other + "   " + good + " "}},
-		"lines in several case": {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, "webhook-signature": {other}, "WEBHOOK-SIGNATURE": {good}},
+		"lower case": {
+			"webhook-id": {"msg_1"}, "webhook-timestamp": {"1700000000"}, "webhook-signature": {good},
+		},
+		"upper case": {
+			"WEBHOOK-ID": {"msg_1"}, "WEBHOOK-TIMESTAMP": {"1700000000"}, "WEBHOOK-SIGNATURE": {good},
+		},
+		"several lines": {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {other, good}},
+		"several on a line": {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {other +
+			" v9,x " + good + " " + other}},
+		"spaces all over": {HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: {"  " + other +
+			"   " + good + " "}},
+		"lines in several case": {
+			HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, "webhook-signature": {other},
+			"WEBHOOK-SIGNATURE": {good},
+		},
 	} {
 		t.Run(name, func(t *testing.T) { require.NoError(t, v.Verify(header, body, at)) })
 	}
@@ -260,7 +275,8 @@ func TestVerify_BoundsTheSignatures(t *testing.T) {
 	v := newVerifier(t, s.Text())
 	good := newSigner(t, s).Sign("msg_1", at, body)
 	verify := func(values ...string) error {
-		return v.Verify(http.Header{HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: values}, body, at)
+		return v.Verify(http.Header{HeaderID: {"msg_1"}, HeaderTimestamp: {"1700000000"}, HeaderSignature: values},
+			body, at)
 	}
 	require.NoError(t, verify(strings.Repeat("v1,x ", MaxSignatures-1)+good))
 	require.ErrorIs(t, verify(strings.Repeat("v1,x ", MaxSignatures)+good), ErrSignature)

@@ -13,16 +13,18 @@ type Auditor interface {
 	// Shards is the number of shards.
 	Shards() int
 
-	// Audit looks at all data of a shard once, in bounded steps, and yields what each has found. It stops after an error. The
-	// caller waits for Pause of a page before it asks for the next one. With repair each step also repairs what it finds: the
-	// check and its repair are atomic, so that a repeated repair, or one beside a change, does nothing wrong. No repair loses a
-	// job, or makes one due that has ended.
+	// Audit looks at all data of a shard once, in bounded steps, and yields what each has found. It stops after an
+	// error. The caller waits for Pause of a page before it asks for the next one. With repair each step also repairs
+	// what it finds: the check and its repair are atomic, so that a repeated repair, or one beside a change, does
+	// nothing wrong. No repair loses a job, or makes one due that has ended.
 	//
 	// A page is right when it is read, but a fault may be gone by the next look: the caller looks twice.
 	Audit(ctx context.Context, shard int, repair bool) iter.Seq2[AuditPage, error]
 
 	// ListDocuments is that of Settings.
-	ListDocuments(ctx context.Context, after DocumentKey, limit int, known int64) (docs []Document, revision int64, err error)
+	ListDocuments(
+		ctx context.Context, after DocumentKey, limit int, known int64,
+	) (docs []Document, revision int64, err error)
 
 	// Unfinished reports for each job whether any shard has it, and it has not ended.
 	Unfinished(ctx context.Context, refs []job.Ref) ([]bool, error)

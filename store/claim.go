@@ -14,17 +14,19 @@ type QueueClaim struct {
 	Timeout time.Duration // of an attempt, for jobs that set none
 	// LaneRevision is that of the lane's settings that the caller has; 0: none.
 	LaneRevision int64
-	// Deliver is how the caller delivers the jobs. A queue whose topic's policy differs returns none. Internal topics are pushed.
+	// Deliver is how the caller delivers the jobs. A queue whose topic's policy differs returns none. Internal topics
+	// are pushed.
 	Deliver policy.Deliver
-	// Ahead is how many jobs the caller may hold beyond the lane's concurrency while it holds all claimed jobs of the queue.
+	// Ahead is how many jobs the caller may hold beyond the lane's concurrency while it holds all claimed jobs of the
+	// queue.
 	Ahead int
 }
 
 // ClaimRequest asks for jobs of several queues of a shard, in order.
 type ClaimRequest struct {
 	Queues []QueueClaim // at most MaxBatch
-	// Max bounds the jobs of the result, and MaxBytes the size of their bodies; the first job always fits. Max is at most
-	// MaxBatch.
+	// Max bounds the jobs of the result, and MaxBytes the size of their bodies; the first job always fits. Max is at
+	// most MaxBatch.
 	Max      int
 	MaxBytes int
 	// Margin is added to a job's timeout to give the length of its lease.
@@ -32,8 +34,8 @@ type ClaimRequest struct {
 	// Slack is how long after the claim the attempts of a queue with a rate may begin. It extends the time for which a
 	// start counts. Attempts that would begin later must be released.
 	Slack time.Duration
-	// Token of a claim that Settle makes replaces the settlement's, so that a repeat of the settlement may make another claim;
-	// empty: the same. Claim does not use it.
+	// Token of a claim that Settle makes replaces the settlement's, so that a repeat of the settlement may make another
+	// claim; empty: the same. Claim does not use it.
 	Token Token
 }
 
@@ -50,14 +52,16 @@ type ClaimedJob struct {
 	job.Job
 	// Lease is the token that the settlement must carry.
 	Lease Token
-	// LeaseFor is the length of the lease, from the start of the call or later; in a repeated claim, the remaining length.
+	// LeaseFor is the length of the lease, from the start of the call or later; in a repeated claim, the remaining
+	// length.
 	LeaseFor time.Duration
 	// Age is the time from FirstDueAt to the claim, by the store's clock.
 	Age time.Duration
 	// Late is the time from DueAt to the claim, by the store's clock.
 	Late time.Duration
-	// Rated is set when the claim counted as a start of the lane's rate. The attempt must then begin within Slack of the
-	// start of the call. Under a rate it is not set when the job's time to live is over: no request may be made then.
+	// Rated is set when the claim counted as a start of the lane's rate. The attempt must then begin within Slack of
+	// the start of the call. Under a rate it is not set when the job's time to live is over: no request may be made
+	// then.
 	Rated bool
 	// Probe is set when the lane's breaker is open and this attempt decides whether it closes.
 	Probe bool
@@ -71,12 +75,13 @@ type QueueStatus struct {
 	Queue job.Queue
 	// More is set when the bounds of the request left claimable jobs in the queue.
 	More bool
-	// Blocked is set while the queue is paused, in a cooldown, or at its lane's concurrency or rate. The queue is notified
-	// when that ends.
+	// Blocked is set while the queue is paused, in a cooldown, or at its lane's concurrency or rate. The queue is
+	// notified when that ends.
 	Blocked bool
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
-	// LaneDocument is the document of the lane's settings if its revision differs from that of the QueueClaim, else nil.
+	// LaneDocument is the document of the lane's settings if its revision differs from that of the QueueClaim, else
+	// nil.
 	LaneDocument *Document
 }
 
@@ -84,6 +89,7 @@ type QueueStatus struct {
 type ClaimResult struct {
 	Jobs   []ClaimedJob
 	Queues []QueueStatus
-	// Revision is that of the topics' documents. When it differs from the one that ListDocuments returned, list them again.
+	// Revision is that of the topics' documents. When it differs from the one that ListDocuments returned, list them
+	// again.
 	Revision int64
 }

@@ -11,19 +11,20 @@ import (
 
 // Counts is the part of a shard that counts jobs.
 type Counts interface {
-	// TopicStats counts the jobs of the topics that the filter selects, in order of name. Topics that the shard does not
-	// know have no row. A page leaves out the topics of GroupInternal, whose jobs are Ringback's own.
+	// TopicStats counts the jobs of the topics that the filter selects, in order of name. Topics that the shard does
+	// not know have no row. A page leaves out the topics of GroupInternal, whose jobs are Ringback's own.
 	TopicStats(ctx context.Context, filter StatsFilter) ([]TopicStats, error)
 
-	// Totals sums the counts of all topics of a namespace but those of GroupInternal, including the topics that Sweep has
-	// removed. Its Topic is empty.
+	// Totals sums the counts of all topics of a namespace but those of GroupInternal, including the topics that Sweep
+	// has removed. Its Topic is empty.
 	Totals(ctx context.Context, namespace string) (TopicStats, error)
 
-	// Usage sums what the unfinished jobs of a namespace use, of all topics but those of GroupInternal. It reads counters
-	// only: its cost grows with the topics, not with jobs or lanes.
+	// Usage sums what the unfinished jobs of a namespace use, of all topics but those of GroupInternal. It reads
+	// counters only: its cost grows with the topics, not with jobs or lanes.
 	Usage(ctx context.Context, namespace string) (Usage, error)
 
-	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name after.
+	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name
+	// after.
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]LaneStats, error)
 
 	// QueueState returns what delays the due jobs of a queue. That of a queue without unfinished jobs may be zero.
@@ -39,14 +40,15 @@ type StatsFilter struct {
 	Topics    []string // at most MaxBatch; empty: a page of all topics but those of GroupInternal
 	After     string   // the page begins after this name
 	Limit     int      // of the page, 1 to MaxBatch
-	// NamesOnly says that the rows have no counts but Registered. Counting the others costs a look at each lane with unfinished jobs.
+	// NamesOnly says that the rows have no counts but Registered. Counting the others costs a look at each lane with
+	// unfinished jobs.
 	NamesOnly bool
 }
 
 // TopicStats counts the jobs of a topic on a shard. Registered = Scheduled + Ready + Running + Delivered + Dead +
-// Cancelled. The last three count all jobs that ended so and were not revived, including those that retention removed. A
-// job without a lease counts as Scheduled until it is due and as Ready from then on, as in Get and List, even while its
-// queue is throttled.
+// Cancelled. The last three count all jobs that ended so and were not revived, including those that retention removed.
+// A job without a lease counts as Scheduled until it is due and as Ready from then on, as in Get and List, even while
+// its queue is throttled.
 type TopicStats struct {
 	Namespace  string
 	Topic      string
@@ -59,8 +61,8 @@ type TopicStats struct {
 	Cancelled  int64
 	// Bytes is what the unfinished jobs use, see Usage.
 	Bytes int64
-	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up to
-	// 1,000 lanes, else that of the lanes that were read.
+	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up
+	// to 1,000 lanes, else that of the lanes that were read.
 	OldestDue time.Time
 	// OpenBreakers counts the lanes whose breaker is open, including those that wait for their probe.
 	OpenBreakers int64
@@ -126,8 +128,8 @@ type QueueState struct {
 
 	// NextStart is when the lane's rate allows the next start; zero: it allows one now, or the lane has no rate.
 	NextStart time.Time
-	// Next is the job of an ordered queue that no other passes: the claimed one, else the one whose turn it is. Zero: there is
-	// none, or the queue is not ordered.
+	// Next is the job of an ordered queue that no other passes: the claimed one, else the one whose turn it is. Zero:
+	// there is none, or the queue is not ordered.
 	Next job.Ref
 	// Led is set while a process holds the shard's carrier lock: a process that delivers is alive, or was within
 	// LeadershipTTL.
@@ -138,7 +140,7 @@ type QueueState struct {
 type TopicState struct {
 	// Running is the number of leased jobs on the shard.
 	Running int64
-	// NextStart is when the topic's rate grants the next start, on the shard that ShardOfTopic names; zero: it grants one
-	// now, the topic has no rate, or the shard is another.
+	// NextStart is when the topic's rate grants the next start, on the shard that ShardOfTopic names; zero: it grants
+	// one now, the topic has no rate, or the shard is another.
 	NextStart time.Time
 }

@@ -6,7 +6,8 @@ import "fmt"
 type TopicDeletion struct {
 	Namespace, Name string
 	IfRevision      int64 // as in CheckCondition
-	// Purge cancels the unfinished jobs and purges the dead letters before. Actor is the name of the client that cancels them.
+	// Purge cancels the unfinished jobs and purges the dead letters before. Actor is the name of the client that
+	// cancels them.
 	Purge bool
 	Actor string
 }
@@ -26,8 +27,8 @@ type TopicDeleted struct {
 	Purged    int64
 }
 
-// TopicInUseError is the error of the deletion of a topic that has unfinished jobs, or from which not everything was removed
-// in time.
+// TopicInUseError is the error of the deletion of a topic that has unfinished jobs, or from which not everything was
+// removed in time.
 type TopicInUseError struct {
 	Unfinished int64 // jobs; 0: something else is left
 	Running    int64 // jobs of these

@@ -5,18 +5,18 @@
 //
 // One place: the id of an unfinished job is in exactly one of due, ready, claimed and outbox, and its record exists. (A
 // claimed job is running in the API; the keys and scripts of Redis call it held.) A finished job is in the list of
-// delivered, cancelled or dead jobs, or retention has removed it. The one exception: an outbox entry is removed after its
-// job was inserted into the job's queue. While both exist, another insertion finds the job and changes nothing.
+// delivered, cancelled or dead jobs, or retention has removed it. The one exception: an outbox entry is removed after
+// its job was inserted into the job's queue. While both exist, another insertion finds the job and changes nothing.
 //
-// Atomic and repeatable: each method that changes data takes effect completely or not at all, and takes a Token. A repeat
-// of the call with the same token within TokenTTL returns the first result and changes nothing, so that a client that
-// lost the reply can send the call again.
+// Atomic and repeatable: each method that changes data takes effect completely or not at all, and takes a Token. A
+// repeat of the call with the same token within TokenTTL returns the first result and changes nothing, so that a client
+// that lost the reply can send the call again.
 //
-// Fenced: a claimed job belongs to the token of its claim until a settlement with that token or the expiry of the lease.
-// A settlement with another token fails with ErrLeaseLost and changes nothing.
+// Fenced: a claimed job belongs to the token of its claim until a settlement with that token or the expiry of the
+// lease. A settlement with another token fails with ErrLeaseLost and changes nothing.
 //
-// One clock: the engine's, in integer milliseconds. Callers pass durations. The only instants that they pass are RunAt and
-// ExpiresAt, which clients choose.
+// One clock: the engine's, in integer milliseconds. Callers pass durations. The only instants that they pass are RunAt
+// and ExpiresAt, which clients choose.
 //
 // Bounded: each call works on at most the number of items that its arguments or the constants of this package allow.
 //

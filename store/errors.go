@@ -22,7 +22,8 @@ var (
 	ErrExpired = errors.New("the job's expiry comes before it is due")
 	// ErrLeaseLost: the job is no longer leased under this token. The result of the attempt is not recorded.
 	ErrLeaseLost = errors.New("the lease is lost")
-	// ErrCancelRequested: the lease was extended, and the job is to be cancelled: it ends as cancelled unless it is delivered.
+	// ErrCancelRequested: the lease was extended, and the job is to be cancelled: it ends as cancelled unless it is
+	// delivered.
 	ErrCancelRequested = errors.New("the job is to be cancelled")
 	// ErrNotLeader: another process holds the shard's carrier lock.
 	ErrNotLeader = errors.New("another process carries this shard")
@@ -75,7 +76,8 @@ type NotConfiguredError struct {
 }
 
 func (e *NotConfiguredError) Error() string {
-	return fmt.Sprintf("the namespace %s is on the store %s, which this process does not have: start it with --store %s=URL",
+	return fmt.Sprintf("the namespace %s is on the store %s, which this process does not have: start it with --store "+
+		"%s=URL",
 		e.Namespace, e.Store, e.Store)
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// The groups of queues. Each has its own wake-ups: a claim loop is woken only for queues that it serves. The topics that are
-// pulled, or delivered by a function, have a group each, see GroupOf.
+// The groups of queues. Each has its own wake-ups: a claim loop is woken only for queues that it serves. The topics
+// that are pulled, or delivered by a function, have a group each, see GroupOf.
 const (
 	// GroupPush is the group of the pools that POST to URLs.
 	GroupPush = "push"
@@ -14,8 +14,8 @@ const (
 	GroupInternal = "internal"
 )
 
-// GroupOf returns the group of the queues of a topic whose policy says how it is delivered: GroupInternal for internal topics,
-// GroupPush, or the topic's own: pull:NAMESPACE/TOPIC or handler:NAMESPACE/TOPIC.
+// GroupOf returns the group of the queues of a topic whose policy says how it is delivered: GroupInternal for internal
+// topics, GroupPush, or the topic's own: pull:NAMESPACE/TOPIC or handler:NAMESPACE/TOPIC.
 func GroupOf(namespace, topic string, deliver policy.Deliver) string {
 	switch {
 	case IsInternal(topic):

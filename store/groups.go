@@ -52,7 +52,8 @@ type GroupKey struct {
 
 // Compare orders keys by topic, lane, reason and status.
 func (k GroupKey) Compare(o GroupKey) int {
-	return cmp.Or(cmp.Compare(k.Topic, o.Topic), cmp.Compare(k.Lane, o.Lane), cmp.Compare(k.Reason, o.Reason), cmp.Compare(k.Status, o.Status))
+	return cmp.Or(cmp.Compare(k.Topic, o.Topic), cmp.Compare(k.Lane, o.Lane), cmp.Compare(k.Reason, o.Reason),
+		cmp.Compare(k.Status, o.Status))
 }
 
 // Group counts jobs that have a key, with the id and the end of one of them.

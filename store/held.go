@@ -17,7 +17,8 @@ type HeldFilter struct {
 	Limit int // of the lanes that are returned
 }
 
-// HeldLanes are lanes that hold jobs back, the worst first: those of failing receivers, then paused ones, then those at a limit.
+// HeldLanes are lanes that hold jobs back, the worst first: those of failing receivers, then paused ones, then those at
+// a limit.
 type HeldLanes struct {
 	Lanes []HeldLane
 	// Total is the number of lanes that were found, also beyond the limit.
@@ -57,16 +58,18 @@ type HoldCode string
 
 // The kinds of reasons. Clients must accept unknown ones.
 const (
-	HoldBreakerOpen     HoldCode = "breaker_open"      // no attempt before the breaker's cooldown ends
-	HoldBreakerHalfOpen HoldCode = "breaker_half_open" // a single attempt, the probe, decides whether the breaker closes
-	HoldRetryAfter      HoldCode = "retry_after"       // the receiver asked for a pause
-	HoldCooldown        HoldCode = "cooldown"          // Ringback makes a pause: the breaker opened, or an attempt was not readable
-	HoldOrder           HoldCode = "order"             // a failed job of the ordered lane comes first
-	HoldTopicPaused     HoldCode = "topic_paused"
-	HoldLanePaused      HoldCode = "lane_paused"
-	HoldLaneFull        HoldCode = "lane_full" // as many attempts in flight as the lane_concurrency
-	HoldLaneRate        HoldCode = "lane_rate" // the lane_rate is used up
-	HoldTopicRate       HoldCode = "topic_rate"
+	HoldBreakerOpen HoldCode = "breaker_open" // no attempt before the breaker's cooldown ends
+	// a single attempt, the probe, decides whether the breaker closes
+	HoldBreakerHalfOpen HoldCode = "breaker_half_open"
+	HoldRetryAfter      HoldCode = "retry_after" // the receiver asked for a pause
+	// Ringback makes a pause: the breaker opened, or an attempt was not readable
+	HoldCooldown    HoldCode = "cooldown"
+	HoldOrder       HoldCode = "order" // a failed job of the ordered lane comes first
+	HoldTopicPaused HoldCode = "topic_paused"
+	HoldLanePaused  HoldCode = "lane_paused"
+	HoldLaneFull    HoldCode = "lane_full" // as many attempts in flight as the lane_concurrency
+	HoldLaneRate    HoldCode = "lane_rate" // the lane_rate is used up
+	HoldTopicRate   HoldCode = "topic_rate"
 )
 
 // LaneFailure is a failed attempt of a job of a lane.

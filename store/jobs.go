@@ -10,9 +10,10 @@ import (
 // Jobs is the part of a shard that registers, reads and changes jobs on request.
 type Jobs interface {
 	// Insert registers up to MaxBatch jobs and returns one result for each, in order. A known id changes nothing: the
-	// outcome is Existing when the fingerprint equals the registered one and the job is not cancelled, else Conflict. Two
-	// jobs of one call are inserted in order. A job that is due now becomes ready, and its queue is notified, when no job of
-	// the queue is due before it. When the queue's next moment comes before the head of the agenda, WaitAgenda returns.
+	// outcome is Existing when the fingerprint equals the registered one and the job is not cancelled, else Conflict.
+	// Two jobs of one call are inserted in order. A job that is due now becomes ready, and its queue is notified, when
+	// no job of the queue is due before it. When the queue's next moment comes before the head of the agenda,
+	// WaitAgenda returns.
 	Insert(ctx context.Context, token Token, jobs []NewJob) ([]InsertResult, error)
 
 	// Get reads a job with its history. ErrNotFound.
@@ -21,30 +22,33 @@ type Jobs interface {
 	// Known returns for each of up to MaxBatch ids what the shard knows of it.
 	Known(ctx context.Context, refs []job.Ref) ([]IDStatus, error)
 
-	// List reads one page of the jobs that a filter selects. Every job that matches from the first page to the last, and whose
-	// place in the list does not change, is on exactly one page; other jobs may be missing or on several. Jobs that
-	// cannot be decoded are logged and left out. ErrCursor when filter.After has a Tie that the engine cannot read.
+	// List reads one page of the jobs that a filter selects. Every job that matches from the first page to the last,
+	// and whose place in the list does not change, is on exactly one page; other jobs may be missing or on several.
+	// Jobs that cannot be decoded are logged and left out. ErrCursor when filter.After has a Tie that the engine cannot
+	// read.
 	List(ctx context.Context, filter Filter) (Page, error)
 
-	// Replace changes a scheduled or ready job and adds an event to its history. ErrNotFound; ErrVersion when IfVersion is
-	// not the job's version; a StateError in any other state; ErrExpired when the due time or the expiry moves so that the
-	// job expires before it is due.
+	// Replace changes a scheduled or ready job and adds an event to its history. ErrNotFound; ErrVersion when IfVersion
+	// is not the job's version; a StateError in any other state; ErrExpired when the due time or the expiry moves so
+	// that the job expires before it is due.
 	Replace(ctx context.Context, token Token, ref job.Ref, replacement Replacement) (job.Job, error)
 
-	// Cancel ends an unfinished job, adds an event, and returns the job. A running job is marked instead (CancelRequested): a
-	// settlement with the verdict Delivered still delivers it; any other settlement, or the expiry of the lease, cancels it.
-	// Cancelling a cancelled or marked job changes nothing. ErrNotFound; a StateError when the job is delivered or dead.
+	// Cancel ends an unfinished job, adds an event, and returns the job. A running job is marked instead
+	// (CancelRequested): a settlement with the verdict Delivered still delivers it; any other settlement, or the expiry
+	// of the lease, cancels it. Cancelling a cancelled or marked job changes nothing. ErrNotFound; a StateError when
+	// the job is delivered or dead.
 	Cancel(ctx context.Context, token Token, ref job.Ref, cancellation Cancellation) (job.Job, error)
 
-	// Revive makes up to MaxBatch ended jobs due again and returns one result for each, in order. A revived job has a fresh
-	// budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound; ErrVersion when
-	// IfVersion is not the job's version; a StateError when the job is unfinished or not in the state From; and ErrExpired when the job would expire before it is due. Two
-	// revivals of one job in a call are applied in order.
+	// Revive makes up to MaxBatch ended jobs due again and returns one result for each, in order. A revived job has a
+	// fresh budget: FailedAttempts and ConsecutiveLost restart at 0, Attempts continues. The errors are ErrNotFound;
+	// ErrVersion when IfVersion is not the job's version; a StateError when the job is unfinished or not in the state
+	// From; and ErrExpired when the job would expire before it is due. Two revivals of one job in a call are applied in
+	// order.
 	Revive(ctx context.Context, token Token, items []Revival) ([]ReviveResult, error)
 
-	// Purge removes up to MaxBatch ended jobs and returns one error for each, in order: nil; ErrNotFound; ErrVersion when
-	// IfVersion is not the job's version; or a StateError when the job is unfinished or not in the state From. An id chosen by a
-	// client stays known as long as without the purge.
+	// Purge removes up to MaxBatch ended jobs and returns one error for each, in order: nil; ErrNotFound; ErrVersion
+	// when IfVersion is not the job's version; or a StateError when the job is unfinished or not in the state From. An
+	// id chosen by a client stays known as long as without the purge.
 	Purge(ctx context.Context, token Token, items []Removal) ([]error, error)
 }
 
@@ -64,8 +68,8 @@ func (s IDStatus) Unfinished() bool { return s.Exists && s.Ended == "" }
 
 // Replacement is a change to a scheduled or ready job: to its specification, to its times, or to both.
 type Replacement struct {
-	// Kind is the kind of the event: job.EventEdited or job.EventRun. Fields are the names of the fields that an edit changes,
-	// at most job.MaxFields. Actor is the name of the client, at most job.MaxActor bytes.
+	// Kind is the kind of the event: job.EventEdited or job.EventRun. Fields are the names of the fields that an edit
+	// changes, at most job.MaxFields. Actor is the name of the client, at most job.MaxActor bytes.
 	Kind   job.EventKind
 	Fields []string
 	Actor  string
@@ -74,8 +78,8 @@ type Replacement struct {
 	IfVersion int64
 	// Spec is the new specification, with the job's id and queue, which never change. Nil: unchanged.
 	Spec *job.Spec
-	// Due is the new due time; the past means now. Before the first attempt of a generation FirstDueAt moves along. Nil:
-	// unchanged.
+	// Due is the new due time; the past means now. Before the first attempt of a generation FirstDueAt moves along.
+	// Nil: unchanged.
 	Due *job.TimeOrDelay
 	// Expiry is the new expiry; the zero TimeOrDelay removes it. Nil: unchanged.
 	Expiry *job.TimeOrDelay
@@ -84,15 +88,16 @@ type Replacement struct {
 // MovesTime reports whether the due time or the expiry moves.
 func (r Replacement) MovesTime() bool { return r.Due != nil || r.Expiry != nil }
 
-// Apply replaces the specification of a stored job, but for what never changes: its id, its queue and the URL of attempts
-// that have none.
+// Apply replaces the specification of a stored job, but for what never changes: its id, its queue and the URL of
+// attempts that have none.
 func (r Replacement) Apply(s *job.Spec) {
 	if r.Spec == nil {
 		return
 	}
 	before := *s
 	*s = *r.Spec
-	s.ID, s.Queue, s.CreatedBy, s.URL, s.FirstURL = before.ID, before.Queue, before.CreatedBy, before.URL, before.FirstURL
+	s.ID, s.Queue, s.CreatedBy, s.URL, s.FirstURL = before.ID, before.Queue, before.CreatedBy, before.URL,
+		before.FirstURL
 	s.SetURL(r.Spec.URL)
 }
 

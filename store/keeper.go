@@ -10,8 +10,8 @@ import (
 // Keeper is the part of a shard that its carrier uses: it moves due jobs, expires leases, relays the outbox, applies
 // retention and repairs the data.
 type Keeper interface {
-	// Lead takes the shard's carrier lock for LeadershipTTL. ErrNotLeader: another process holds it. The lock only saves
-	// work: each move is atomic without it.
+	// Lead takes the shard's carrier lock for LeadershipTTL. ErrNotLeader: another process holds it. The lock only
+	// saves work: each move is atomic without it.
 	Lead(ctx context.Context) (Leadership, error)
 
 	// Carry makes one bounded round of moves. It removes the relayed outbox entries, processes the queues on the agenda
@@ -19,24 +19,25 @@ type Keeper interface {
 	// schedules each queue's next moment. The result says what remains to be done.
 	Carry(ctx context.Context, token Token, options CarryOptions) (CarryResult, error)
 
-	// WaitAgenda blocks until a moment was scheduled before the head of the agenda, and reports whether one was: false and no
-	// error after timeout. It returns soon after ctx ends. A process makes at most one WaitAgenda per shard at a time.
+	// WaitAgenda blocks until a moment was scheduled before the head of the agenda, and reports whether one was: false
+	// and no error after timeout. It returns soon after ctx ends. A process makes at most one WaitAgenda per shard at a
+	// time.
 	WaitAgenda(ctx context.Context, timeout time.Duration) (moved bool, err error)
 
-	// Sweep removes up to limit ended jobs and as many remembered ids that are beyond their retention. From time to time it
-	// also removes unused topics and lanes: those without jobs, policy, settings, cooldown, breaker, counted starts and
-	// alarm. It does so only while no repair is due. Totals keeps the counts of removed topics. Topics of GroupInternal are
-	// kept.
+	// Sweep removes up to limit ended jobs and as many remembered ids that are beyond their retention. From time to
+	// time it also removes unused topics and lanes: those without jobs, policy, settings, cooldown, breaker, counted
+	// starts and alarm. It does so only while no repair is due. Totals keeps the counts of removed topics. Topics of
+	// GroupInternal are kept.
 	Sweep(ctx context.Context, token Token, limit int) (SweepResult, error)
 
-	// Repair checks a bounded part of the shard's data and repairs each violation in one atomic step: a job in no place or
-	// in two, an entry without a job, a counter that differs from its jobs. After a fault that may have lost writes an
-	// engine checks the whole shard, within a minute for a million jobs. The shard's carrier calls Repair again whenever
-	// Wait of its result has passed. A repaired job may be attempted once more.
+	// Repair checks a bounded part of the shard's data and repairs each violation in one atomic step: a job in no place
+	// or in two, an entry without a job, a counter that differs from its jobs. After a fault that may have lost writes
+	// an engine checks the whole shard, within a minute for a million jobs. The shard's carrier calls Repair again
+	// whenever Wait of its result has passed. A repaired job may be attempted once more.
 	Repair(ctx context.Context) (RepairResult, error)
 
-	// Alarm raises or clears a topic's alarm, on the shard that ShardOfTopic names, and reports whether that changed its
-	// state. Only a change writes the alarm's outbox, in the same step.
+	// Alarm raises or clears a topic's alarm, on the shard that ShardOfTopic names, and reports whether that changed
+	// its state. Only a change writes the alarm's outbox, in the same step.
 	Alarm(ctx context.Context, token Token, alarm Alarm) (changed bool, err error)
 }
 
@@ -58,13 +59,13 @@ type CarryOptions struct {
 	Ready int
 	// KeepLeases skips the expiry of leases in this round, so that settlements that a fault delayed come first.
 	KeepLeases bool
-	// ExpireLeasesBefore is the time that the caller expects the store's clock to show; zero: unknown. Leases with a later
-	// deadline are kept, so that a clock that jumped ahead takes no job from a healthy worker.
+	// ExpireLeasesBefore is the time that the caller expects the store's clock to show; zero: unknown. Leases with a
+	// later deadline are kept, so that a clock that jumped ahead takes no job from a healthy worker.
 	ExpireLeasesBefore time.Time
 	// Relayed lists outbox entries whose jobs were inserted into their queues.
 	Relayed []job.Ref
-	// SkipOutbox is the number of the outbox's oldest entries to skip after the relayed ones are removed: those for shards
-	// that are unavailable.
+	// SkipOutbox is the number of the outbox's oldest entries to skip after the relayed ones are removed: those for
+	// shards that are unavailable.
 	SkipOutbox int
 	// OutboxBytes bounds the size of the returned outbox entries, approximately; the first one always fits. Zero:
 	// OutboxBytes.
@@ -80,8 +81,8 @@ type CarryResult struct {
 	Moved int
 	// ExpiredLeases counts the jobs that became due again because their lease had expired.
 	ExpiredLeases int
-	// Outbox lists up to MaxBatch jobs for the caller to insert into their queues and then to name in Relayed, the oldest
-	// first.
+	// Outbox lists up to MaxBatch jobs for the caller to insert into their queues and then to name in Relayed, the
+	// oldest first.
 	Outbox []NewJob
 	// OutboxRead counts the outbox entries that were read: those returned and those that cannot be decoded.
 	OutboxRead int
@@ -90,9 +91,9 @@ type CarryResult struct {
 	// Now is the store's clock during the round.
 	Now time.Time
 	// ClockStep is how far the store's clock was set ahead, or (negative) back, since the last round; zero: not at all.
-	// An engine that uses this clock for more than due times moves lease deadlines, repeated wake-ups, cooldowns and rate
-	// windows by the step, in this round and those that follow at once. Due times do not change, unless the engine knows
-	// from a monotonic clock how long their jobs have waited.
+	// An engine that uses this clock for more than due times moves lease deadlines, repeated wake-ups, cooldowns and
+	// rate windows by the step, in this round and those that follow at once. Due times do not change, unless the engine
+	// knows from a monotonic clock how long their jobs have waited.
 	ClockStep time.Duration
 }
 

@@ -39,20 +39,21 @@ const (
 type LeasedJob struct {
 	ClaimedJob
 	ClientLease ClientLease
-	// Until is the end of the lease, by the store's clock. Settlements that come up to LeaseMargin later may still be in time.
+	// Until is the end of the lease, by the store's clock. Settlements that come up to LeaseMargin later may still be
+	// in time.
 	Until time.Time
 	// Request is the request that a push would make, without secret headers; nil: the client has not asked for it.
 	Request *job.Request
 }
 
-// ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can settle it
-// without reading the job. Its MAC shows that nothing in it was changed: who settles a lease checks it first.
+// ClientLease is a lease as a client has it. It contains what settling the attempt needs, so that any process can
+// settle it without reading the job. Its MAC shows that nothing in it was changed: who settles a lease checks it first.
 type ClientLease struct {
 	ID    string
 	Queue job.Queue // its Namespace is that of the client, not of the text
 	Token Token
-	// LeasedAt is the beginning of the attempt, by the store's clock. Age, Late and ExpiresIn are the job's at that time, in whole
-	// milliseconds, and not negative.
+	// LeasedAt is the beginning of the attempt, by the store's clock. Age, Late and ExpiresIn are the job's at that
+	// time, in whole milliseconds, and not negative.
 	LeasedAt  time.Time
 	Age       time.Duration
 	Late      time.Duration
@@ -63,8 +64,8 @@ type ClientLease struct {
 	FailedAttempts int
 	OwnCallbacks   bool // the job has its own callbacks
 	OwnRetries     bool // the job has its own retries or ladder
-	// Retries and Rung are valid if OwnRetries is set: the job's retries, and the wait of its ladder after this attempt, in whole
-	// milliseconds; zero: the topic's ladder.
+	// Retries and Rung are valid if OwnRetries is set: the job's retries, and the wait of its ladder after this
+	// attempt, in whole milliseconds; zero: the topic's ladder.
 	Retries int
 	Rung    time.Duration
 	Probe   bool // the lane's breaker was open
@@ -142,7 +143,8 @@ func (l *ClientLease) appendFields(b []byte) []byte {
 	}
 	b = binary.AppendUvarint(b, flags)
 	for _, n := range [...]int64{
-		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(), int64(l.Attempts), int64(l.FailedAttempts),
+		l.LeasedAt.UnixMilli(), l.Age.Milliseconds(), l.Late.Milliseconds(), l.ExpiresIn.Milliseconds(),
+		int64(l.Attempts), int64(l.FailedAttempts),
 	} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -166,8 +168,8 @@ func appendText(b []byte, text string) []byte {
 // ErrLeaseText: a text is not of the form of ClientLease.String.
 var ErrLeaseText = errors.New("not the text of a lease")
 
-// ParseClientLease reads the text of a lease of a client of a namespace. What it returns is as the client says, until IsSigned has
-// checked it. With an error it is the zero lease, which is not signed.
+// ParseClientLease reads the text of a lease of a client of a namespace. What it returns is as the client says, until
+// IsSigned has checked it. With an error it is the zero lease, which is not signed.
 func ParseClientLease(namespace, text string) (l ClientLease, err error) {
 	if len(text) > maxLeaseText {
 		return ClientLease{}, ErrLeaseText
@@ -239,14 +241,16 @@ func (r *leaseReader) text() string {
 type LeaseReport struct {
 	Lease  ClientLease
 	Result LeaseResult
-	// After, with LeaseRetry, replaces the ladder's wait; nil: the ladder's. With LeaseAnswered it is the receiver's Retry-After.
+	// After, with LeaseRetry, replaces the ladder's wait; nil: the ladder's. With LeaseAnswered it is the receiver's
+	// Retry-After.
 	After *time.Duration
 	// Status, with LeaseAnswered, is that of a receiver's response, from 100 to 999. NonRetryable: it forbids a retry.
 	Status       int
 	NonRetryable bool
 	// For, with LeaseExtend, is how much longer the lease lasts from now on.
 	For time.Duration
-	// Error, with LeaseRetry and LeaseDead, says why; Response, with LeaseDone and LeaseAnswered, is stored with the attempt.
+	// Error, with LeaseRetry and LeaseDead, says why; Response, with LeaseDone and LeaseAnswered, is stored with the
+	// attempt.
 	Error    string
 	Response []byte
 }

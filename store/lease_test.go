@@ -17,12 +17,15 @@ import (
 // someLeases are leases with each field at its bounds.
 func someLeases() []store.ClientLease {
 	short := store.ClientLease{
-		ID: "a", Queue: job.Queue{Namespace: "shop", Topic: "b", Lane: "c"}, Token: store.NewToken(), LeasedAt: time.UnixMilli(0).UTC(),
+		ID: "a", Queue: job.Queue{Namespace: "shop", Topic: "b", Lane: "c"}, Token: store.NewToken(),
+		LeasedAt: time.UnixMilli(0).UTC(),
 	}
 	long := store.ClientLease{
-		ID: "rb:" + strings.Repeat("i", 93), Queue: job.Queue{Namespace: "shop", Topic: strings.Repeat("t", 64), Lane: strings.Repeat("l", 128)},
-		Token: store.NewToken(), LeasedAt: time.Date(2100, 1, 1, 0, 0, 0, 1e6, time.UTC), Age: 1e6 * time.Hour, Late: 1e6 * time.Hour,
-		Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29, OwnCallbacks: true, Probe: true,
+		ID:    "rb:" + strings.Repeat("i", 93),
+		Queue: job.Queue{Namespace: "shop", Topic: strings.Repeat("t", 64), Lane: strings.Repeat("l", 128)},
+		Token: store.NewToken(), LeasedAt: time.Date(2100, 1, 1, 0, 0, 0, 1e6, time.UTC), Age: 1e6 * time.Hour,
+		Late: 1e6 * time.Hour, Expires: true, ExpiresIn: 1e6 * time.Hour, Attempts: 1 << 29, FailedAttempts: 1 << 29,
+		OwnCallbacks: true, Probe: true,
 		OwnRetries: true, Retries: 1000, Rung: policy.MaxRung, Trace: strings.Repeat("0", store.MaxLeaseTrace),
 	}
 	return []store.ClientLease{short, long}
@@ -50,7 +53,8 @@ func TestClientLease_RefusesOtherTexts(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrLeaseText, "%d bytes", i)
 			require.Equal(t, store.ClientLease{}, parsed)
 		}
-		for _, other := range []string{text + "=", text + "A", " " + text, "\n" + text, base64.RawURLEncoding.EncodeToString(append(b, 0)), strings.Repeat("A", 4000)} {
+		for _, other := range []string{text + "=", text + "A", " " + text, "\n" +
+			text, base64.RawURLEncoding.EncodeToString(append(b, 0)), strings.Repeat("A", 4000)} {
 			_, err := store.ParseClientLease("shop", other)
 			require.ErrorIs(t, err, store.ErrLeaseText)
 		}

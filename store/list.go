@@ -20,15 +20,16 @@ const (
 
 // Filter selects jobs that match all of its fields, and a page of their list. Fields that are zero match every job.
 //
-// The list has the unfinished jobs first: topic by topic and lane by lane in the order of their names (compared by bytes),
-// within a lane by due time. Then come the ended jobs of all topics, by their end. Times are in whole milliseconds, newest
-// first unless Oldest is set. Engines choose the order of the jobs of one lane that are due, or of those that ended, in the
-// same millisecond, and keep to it from page to page.
+// The list has the unfinished jobs first: topic by topic and lane by lane in the order of their names (compared by
+// bytes), within a lane by due time. Then come the ended jobs of all topics, by their end. Times are in whole
+// milliseconds, newest first unless Oldest is set. Engines choose the order of the jobs of one lane that are due, or of
+// those that ended, in the same millisecond, and keep to it from page to page.
 type Filter struct {
 	Namespace string // required
 	Topic     string
 	Lane      string // without a Topic: the lanes of this name in all topics
-	// Kind is job.KindRegistered for the jobs in topics that are not reserved, or the Spec.Kind of jobs in reserved topics.
+	// Kind is job.KindRegistered for the jobs in topics that are not reserved, or the Spec.Kind of jobs in reserved
+	// topics.
 	Kind     string
 	States   []job.State
 	Labels   []Label       // a job must have all of them
@@ -41,14 +42,17 @@ type Filter struct {
 	// Oldest reverses the times in the order of the list: the oldest come first.
 	Oldest bool
 
-	// After is the place in the list after which the page begins: the Reached of the page before, with the same fields above.
+	// After is the place in the list after which the page begins: the Reached of the page before, with the same fields
+	// above.
 	After Position
 	// Limit is the maximum number of jobs in the page, 1 to MaxListLimit.
 	Limit int
-	// ScanLimit is the number of jobs after which the page ends although it is not full: the budget of a filter that few jobs
-	// match. 1 to MaxScanLimit; 0: MaxScanLimit. The page may have looked at up to 1,000 more, or at fewer if these are in many lanes.
+	// ScanLimit is the number of jobs after which the page ends although it is not full: the budget of a filter that
+	// few jobs match. 1 to MaxScanLimit; 0: MaxScanLimit. The page may have looked at up to 1,000 more, or at fewer if
+	// these are in many lanes.
 	ScanLimit int
-	// Within is the time after which package dispatcher ends the page although it is not full; zero: 1 s. Engines ignore it.
+	// Within is the time after which package dispatcher ends the page although it is not full; zero: 1 s. Engines
+	// ignore it.
 	Within time.Duration `json:"-"` // cursors are of any time
 }
 
@@ -78,11 +82,12 @@ func (r TimeRange) Contains(t time.Time) bool {
 
 // SelectsTopic reports whether jobs of a topic may match.
 func (f *Filter) SelectsTopic(topic string) bool {
-	return (f.Topic == "" || f.Topic == topic) && (f.Kind == "" || job.IsReserved(topic) == (f.Kind != job.KindRegistered))
+	return (f.Topic == "" || f.Topic == topic) &&
+		(f.Kind == "" || job.IsReserved(topic) == (f.Kind != job.KindRegistered))
 }
 
-// NextTopic returns the first name, from a name on, that a topic whose jobs may match can have; ok: there is one. Reserved
-// topics are beside each other in the order of names.
+// NextTopic returns the first name, from a name on, that a topic whose jobs may match can have; ok: there is one.
+// Reserved topics are beside each other in the order of names.
 func (f *Filter) NextTopic(from string) (name string, ok bool) {
 	const reserved, behindReserved = "_", "`"
 	switch {
@@ -142,21 +147,21 @@ func (f *Filter) MatchesSpec(j *job.Job) bool {
 	})
 }
 
-// Position is a place in the list of a filter: that of a job, which need not exist, or, without a Tie, before the jobs of a
-// time. The zero Position is before the first job.
+// Position is a place in the list of a filter: that of a job, which need not exist, or, without a Tie, before the jobs
+// of a time. The zero Position is before the first job.
 type Position struct {
 	// Ended is set in the part of the ended jobs, which has no Topic and Lane.
 	Ended bool   `json:"e,omitempty"`
 	Topic string `json:"t,omitempty"`
 	Lane  string `json:"l,omitempty"`
-	// At is the due time, or the end, in Unix milliseconds; 0: before the first job of the lane, or of the ended jobs, in
-	// either order.
+	// At is the due time, or the end, in Unix milliseconds; 0: before the first job of the lane, or of the ended jobs,
+	// in either order.
 	At int64 `json:"m,omitempty"`
-	// Shard is the shard of an ended job: of jobs that ended in one millisecond, those of lower shards come first. Package
-	// router sets and reads it.
+	// Shard is the shard of an ended job: of jobs that ended in one millisecond, those of lower shards come first.
+	// Package router sets and reads it.
 	Shard int `json:"s,omitempty"`
-	// Tie is the engine's name of the place among the jobs of one shard, lane and time; empty: before the first of them, in
-	// either order.
+	// Tie is the engine's name of the place among the jobs of one shard, lane and time; empty: before the first of
+	// them, in either order.
 	Tie string `json:"n,omitempty"`
 }
 
@@ -188,13 +193,13 @@ func (p Position) Compare(o Position, oldest bool) int {
 
 // Page is a part of a list.
 type Page struct {
-	// Jobs are in the order of the list, without bodies and histories. There are Limit of them if More is set, unless as many
-	// jobs were looked at as ScanLimit says.
+	// Jobs are in the order of the list, without bodies and histories. There are Limit of them if More is set, unless
+	// as many jobs were looked at as ScanLimit says.
 	Jobs []job.Job
 	// Ties has the Tie of the Position of each job.
 	Ties []string
-	// Reached is the place up to which the shard has looked: no matching job before it is missing from this page and those
-	// before. If More is set, it is after Filter.After.
+	// Reached is the place up to which the shard has looked: no matching job before it is missing from this page and
+	// those before. If More is set, it is after Filter.After.
 	Reached Position
 	// More is set unless the shard has looked at all jobs after Reached. They may all fail to match.
 	More bool

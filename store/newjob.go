@@ -12,8 +12,8 @@ import (
 // NewJob is a job to insert.
 type NewJob struct {
 	job.New
-	// Fingerprint identifies the registration of an id that stays known for its topic's id_window after the job's end: ids
-	// chosen by clients and ids of outbox jobs. Nil for ids that the server generates.
+	// Fingerprint identifies the registration of an id that stays known for its topic's id_window after the job's end:
+	// ids chosen by clients and ids of outbox jobs. Nil for ids that the server generates.
 	Fingerprint []byte
 	// MaxAge is the max_age of the job's topic, see Queue.ClaimExpired; zero: none.
 	MaxAge time.Duration
@@ -69,8 +69,9 @@ const (
 	Conflict         // the id is known, and the request differs or the job is cancelled
 )
 
-// InsertResult is the result of one insertion. Job is the stored job without its history. When retention has removed the
-// job and only its id is remembered, Job has the Spec of the request and the remembered State, FinishedAt and Reason.
+// InsertResult is the result of one insertion. Job is the stored job without its history. When retention has removed
+// the job and only its id is remembered, Job has the Spec of the request and the remembered State, FinishedAt and
+// Reason.
 type InsertResult struct {
 	Outcome Outcome
 	Job     job.Job

@@ -16,8 +16,9 @@ func TestDecodeNewJob_ReturnsWhatWasAppended(t *testing.T) {
 	full := store.NewJob{
 		New: job.New{
 			Spec: job.Spec{
-				ID: "a", Queue: job.Queue{Namespace: "n", Topic: "t", Lane: "shop.example:443"}, URL: "https://shop.example/hooks",
-				Method: "PUT", Header: map[string][]string{"X-A": {"b"}}, ContentType: "text/plain", BodyKind: job.BodyText,
+				ID: "a", Queue: job.Queue{Namespace: "n", Topic: "t", Lane: "shop.example:443"},
+				URL: "https://shop.example/hooks", Method: "PUT", Header: map[string][]string{"X-A": {"b"}},
+				ContentType: "text/plain", BodyKind: job.BodyText,
 				Body: []byte("hello"), Labels: map[string]string{"k": "v"}, Terms: policy.Terms{Timeout: time.Second},
 			},
 			Delay: time.Minute, ExpiresIn: time.Hour,

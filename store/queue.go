@@ -11,65 +11,70 @@ import (
 // Queue is the part of a shard that a claim loop uses: it waits for due jobs, claims them and settles their attempts.
 type Queue interface {
 	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue. A
-	// lease lasts the job's own timeout, else that of its QueueClaim, plus Margin. A repeat with the same token returns the
-	// jobs that are still leased under it. When the rest of a queue comes before the head of the agenda,
+	// lease lasts the job's own timeout, else that of its QueueClaim, plus Margin. A repeat with the same token returns
+	// the jobs that are still leased under it. When the rest of a queue comes before the head of the agenda,
 	// WaitAgenda returns.
 	//
-	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate, nor while its topic is
-	// delivered in another way than QueueClaim.Deliver. Then More is not set: the queue is notified in its own group. The
-	// Revision tells the caller that its policy is old.
+	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate, nor while its
+	// topic is delivered in another way than QueueClaim.Deliver. Then More is not set: the queue is notified in its own
+	// group. The Revision tells the caller that its policy is old.
 	//
-	// The jobs claimed from a queue are at most its lane's concurrency, with one exception: while all of them are leased to
-	// the owner of token, and neither a rate nor an open breaker limits the queue, that owner may have up to QueueClaim.Ahead
-	// more. It must not make more attempts at a time than the lane's concurrency. So no two owners together make more: while
-	// one has more jobs than the concurrency, no other has any. An engine may refuse the exception.
+	// The jobs claimed from a queue are at most its lane's concurrency, with one exception: while all of them are
+	// leased to the owner of token, and neither a rate nor an open breaker limits the queue, that owner may have up to
+	// QueueClaim.Ahead more. It must not make more attempts at a time than the lane's concurrency. So no two owners
+	// together make more: while one has more jobs than the concurrency, no other has any. An engine may refuse the
+	// exception.
 	//
-	// The jobs of an ordered queue (policy.Limits.Ordered) are claimed one at a time, without the exception above, and in the
-	// order of their registration. A job takes its turn from FirstDueAt on until it has ended: while it waits for another attempt,
-	// whatever ended the last one, the jobs that were registered after it wait, too. So the next job is the first to be
-	// registered of those whose FirstDueAt has come, and none is claimed before its DueAt. A revived job has the turn of its first
-	// registration. ClaimExpired ends jobs without regard to the order. When a queue becomes ordered its waiting jobs stay where
-	// they are, and those in flight end first; no job is claimed until all are in order. If the clock is set back, an engine may
-	// give a job its turn although its FirstDueAt is in the future again. The jobs that Redis registered in the same millisecond
-	// before their queue was ordered are in the order of their ids.
+	// The jobs of an ordered queue (policy.Limits.Ordered) are claimed one at a time, without the exception above, and
+	// in the order of their registration. A job takes its turn from FirstDueAt on until it has ended: while it waits
+	// for another attempt, whatever ended the last one, the jobs that were registered after it wait, too. So the next
+	// job is the first to be registered of those whose FirstDueAt has come, and none is claimed before its DueAt. A
+	// revived job has the turn of its first registration. ClaimExpired ends jobs without regard to the order. When a
+	// queue becomes ordered its waiting jobs stay where they are, and those in flight end first; no job is claimed
+	// until all are in order. If the clock is set back, an engine may give a job its turn although its FirstDueAt is in
+	// the future again. The jobs that Redis registered in the same millisecond before their queue was ordered are in
+	// the order of their ids.
 	//
-	// In no window of the rate's length are more jobs claimed than the rate allows, over all callers. Each start counts as if it happened as
-	// late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly; of larger rates a start
-	// may count for 1/64 of the window longer. A job whose time to live is over (see ClaimExpired) does not count as a
-	// start. While a lane's breaker is open, its queue returns one job at a time after
-	// the cooldown: a probe. The queue is notified without delay when a cooldown or a rate lets it continue.
+	// In no window of the rate's length are more jobs claimed than the rate allows, over all callers. Each start counts
+	// as if it happened as late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly;
+	// of larger rates a start may count for 1/64 of the window longer. A job whose time to live is over (see
+	// ClaimExpired) does not count as a start. While a lane's breaker is open, its queue returns one job at a time
+	// after the cooldown: a probe. The queue is notified without delay when a cooldown or a rate lets it continue.
 	Claim(ctx context.Context, token Token, request ClaimRequest) (ClaimResult, error)
 
-	// ClaimExpired leases jobs whose time to live is over and that no attempt holds, the earliest end first, so that the
-	// caller can end them. Claim does not reach those of throttled queues. The time to live ends at the job's expiry or at
-	// FirstDueAt + MaxAge of its NewJob, whichever is earlier. Due times, pauses, cooldowns, breakers, rates and limits do
-	// not matter, and the jobs count neither as starts nor as probes. A job is returned once for its MaxAge, unless it is
-	// edited or revived, because the topic's policy may have changed. A repeat with the same token returns the jobs that
-	// are still leased under it.
+	// ClaimExpired leases jobs whose time to live is over and that no attempt holds, the earliest end first, so that
+	// the caller can end them. Claim does not reach those of throttled queues. The time to live ends at the job's
+	// expiry or at FirstDueAt + MaxAge of its NewJob, whichever is earlier. Due times, pauses, cooldowns, breakers,
+	// rates and limits do not matter, and the jobs count neither as starts nor as probes. A job is returned once for
+	// its MaxAge, unless it is edited or revived, because the topic's policy may have changed. A repeat with the same
+	// token returns the jobs that are still leased under it.
 	ClaimExpired(ctx context.Context, token Token, request ClaimExpiredRequest) ([]ClaimedJob, error)
 
-	// Settle ends up to MaxBatch attempts, or extends their leases, in order, and returns one error for each, in order: nil, or ErrLeaseLost when the job is
-	// not leased under the settlement's lease, or is of another queue. A refused settlement changes nothing. The error of an
-	// extension is ErrCancelRequested when a cancellation was requested; the lease is extended all the same. With next, Settle claims after the
-	// settlements, under the same token or that of next and in the same round trip, and returns what Claim would have returned. A
-	// settlement that was sent is recorded even if ctx ends.
+	// Settle ends up to MaxBatch attempts, or extends their leases, in order, and returns one error for each, in order:
+	// nil, or ErrLeaseLost when the job is not leased under the settlement's lease, or is of another queue. A refused
+	// settlement changes nothing. The error of an extension is ErrCancelRequested when a cancellation was requested;
+	// the lease is extended all the same. With next, Settle claims after the settlements, under the same token or that
+	// of next and in the same round trip, and returns what Claim would have returned. A settlement that was sent is
+	// recorded even if ctx ends.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
-	// Wait blocks until queues of one of the groups (GroupOf) are notified, and returns some of them. A queue may be listed although it
-	// has no claimable jobs, or is of another group by now. Wait returns none and no error after Timeout, and soon after ctx ends. When
-	// a process dies with a wake-up, Carry sends it again after RenotifyAfter. While nobody waits for a topic's own group, its wake-ups
-	// are kept, once for each queue, and Carry looks at them every RenotifyUnreadAfter only: one that is lost by the first who waits is
-	// sent again that much later. A process makes at most one Wait per shard and group at a time; each may use a connection. Waits of
-	// several processes are served in the order in which they began.
+	// Wait blocks until queues of one of the groups (GroupOf) are notified, and returns some of them. A queue may be
+	// listed although it has no claimable jobs, or is of another group by now. Wait returns none and no error after
+	// Timeout, and soon after ctx ends. When a process dies with a wake-up, Carry sends it again after RenotifyAfter.
+	// While nobody waits for a topic's own group, its wake-ups are kept, once for each queue, and Carry looks at them
+	// every RenotifyUnreadAfter only: one that is lost by the first who waits is sent again that much later. A process
+	// makes at most one Wait per shard and group at a time; each may use a connection. Waits of several processes are
+	// served in the order in which they began.
 	Wait(ctx context.Context, options WaitOptions) ([]job.Queue, error)
 
-	// Notify wakes a waiting claim loop of each one's group, by its topic's policy, for up to MaxBatch queues. Queues without claimable jobs may be ignored.
+	// Notify wakes a waiting claim loop of each one's group, by its topic's policy, for up to MaxBatch queues. Queues
+	// without claimable jobs may be ignored.
 	Notify(ctx context.Context, queues []job.Queue) error
 
-	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and returns
-	// one grant for each request, in order. In no window of the rate's length are more starts granted than the rate allows,
-	// over all callers, counted as in Claim. The caller must claim no more jobs than were granted and begin no attempt after
-	// Slack.
+	// Permit grants starts to up to MaxBatch topics with a rate, on the shard that ShardOfTopic names for each, and
+	// returns one grant for each request, in order. In no window of the rate's length are more starts granted than the
+	// rate allows, over all callers, counted as in Claim. The caller must claim no more jobs than were granted and
+	// begin no attempt after Slack.
 	Permit(ctx context.Context, token Token, requests []PermitRequest) ([]Permit, error)
 }
 

@@ -50,8 +50,8 @@ const (
 // RepairKinds returns the kinds of repairs.
 func RepairKinds() []RepairKind {
 	return []RepairKind{
-		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairOrder, RepairQueue, RepairLeftover,
-		RepairCounter, RepairLease, RepairLifetime, RepairEmptied,
+		RepairUnplaced, RepairMisplaced, RepairNoJob, RepairOutbox, RepairAgenda, RepairOrder,
+		RepairQueue, RepairLeftover, RepairCounter, RepairLease, RepairLifetime, RepairEmptied,
 	}
 }
 

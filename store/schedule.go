@@ -39,7 +39,8 @@ type CatchUp struct {
 
 // Bounds and defaults of schedules.
 const (
-	// MaxSchedules bounds the schedules of a namespace, approximately: schedules that are created at once are not counted.
+	// MaxSchedules bounds the schedules of a namespace, approximately: schedules that are created at once are not
+	// counted.
 	MaxSchedules = 1000
 	// MaxScheduleName bounds the name of a schedule, so that the ids of its jobs are valid.
 	MaxScheduleName = 40
@@ -61,7 +62,8 @@ const (
 // ScheduleSettings are a schedule as clients put it.
 type ScheduleSettings struct {
 	schedule.Spec
-	// Job is what each tick registers, without an id, a namespace and a due time. Secret headers are sealed for their origin.
+	// Job is what each tick registers, without an id, a namespace and a due time. Secret headers are sealed for their
+	// origin.
 	Job       job.Spec
 	ExpiresIn time.Duration // of a job, from its registration; zero: never
 	Overlap   Overlap
@@ -87,7 +89,8 @@ type Schedule struct {
 	// Revision and Durability are those of the document.
 	Revision   int64
 	Durability *job.Durability
-	// Unreadable is set when the document cannot be decoded, or its progress, or its time zone is unknown. See HasSettings.
+	// Unreadable is set when the document cannot be decoded, or its progress, or its time zone is unknown. See
+	// HasSettings.
 	Unreadable bool
 
 	// Ended is set when no tick is left.

@@ -11,26 +11,28 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Settings stores documents: the policies of topics, the settings of lanes. Engines do not read their values. A Store has
-// the documents that apply to all shards, a Shard those of its lanes.
+// Settings stores documents: the policies of topics, the settings of lanes. Engines do not read their values. A Store
+// has the documents that apply to all shards, a Shard those of its lanes.
 type Settings interface {
 	// PutDocument writes a document and returns it with its new revision. Without a value it removes the document, and
-	// returns revision 0. A revision of doc other than 0 must equal the stored one (MustNotExist: none may be stored), else
-	// the error is ErrVersion. A repeat with the same token returns what the first call returned.
+	// returns revision 0. A revision of doc other than 0 must equal the stored one (MustNotExist: none may be stored),
+	// else the error is ErrVersion. A repeat with the same token returns what the first call returned.
 	//
-	// The limits of a topic's document apply to claims, carries and sweeps that begin after PutDocument has returned, and
-	// those of a lane's to claims. Due jobs of a resumed topic, or of one that is delivered in another way, are notified
-	// within a second, those of a resumed lane at once. Limits of other kinds are ignored.
+	// The limits of a topic's document apply to claims, carries and sweeps that begin after PutDocument has returned,
+	// and those of a lane's to claims. Due jobs of a resumed topic, or of one that is delivered in another way, are
+	// notified within a second, those of a resumed lane at once. Limits of other kinds are ignored.
 	PutDocument(ctx context.Context, token Token, doc Document, limits policy.Limits) (Document, error)
 
 	// GetDocuments reads up to MaxBatch documents: one for each key, in order, with revision 0 where none is stored.
 	GetDocuments(ctx context.Context, keys []DocumentKey) ([]Document, error)
 
-	// ListDocuments lists the documents of after's kind, and of lanes those of after's topic, in order of key: at most limit
-	// of those after the key after; limit 0: all. It also returns the newest revision of the kind, which grows with
-	// every change, and is not newer than the documents. If it is known, and known is not 0, no documents are returned.
-	// ClaimResult reports that of topics.
-	ListDocuments(ctx context.Context, after DocumentKey, limit int, known int64) (docs []Document, revision int64, err error)
+	// ListDocuments lists the documents of after's kind, and of lanes those of after's topic, in order of key: at most
+	// limit of those after the key after; limit 0: all. It also returns the newest revision of the kind, which grows
+	// with every change, and is not newer than the documents. If it is known, and known is not 0, no documents are
+	// returned. ClaimResult reports that of topics.
+	ListDocuments(
+		ctx context.Context, after DocumentKey, limit int, known int64,
+	) (docs []Document, revision int64, err error)
 }
 
 // Kinds of documents that engines know. Others need no limits.
@@ -59,7 +61,8 @@ func (k DocumentKey) Queue() job.Queue {
 
 // Compare orders keys.
 func (k DocumentKey) Compare(o DocumentKey) int {
-	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name), cmp.Compare(k.Lane, o.Lane))
+	return cmp.Or(cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name),
+		cmp.Compare(k.Lane, o.Lane))
 }
 
 // Document is a revisioned value.
@@ -87,13 +90,15 @@ func CheckRevision(required, stored int64) error {
 // CheckCondition returns a RevisionError if a change that requires a revision must not be made to the stored one. Zero
 // requires nothing, MustExist and MustNotExist require that a document is stored, or none.
 func CheckCondition(required, stored int64) error {
-	if required == 0 || required == stored || required == MustExist && stored > 0 || required == MustNotExist && stored == 0 {
+	if required == 0 || required == stored || required == MustExist && stored > 0 || required == MustNotExist &&
+		stored == 0 {
 		return nil
 	}
 	return &RevisionError{Revision: stored}
 }
 
-// ErrDryRun is the error of a change that is only checked: nothing is written, and the call returns what would be stored.
+// ErrDryRun is the error of a change that is only checked: nothing is written, and the call returns what would be
+// stored.
 var ErrDryRun = errors.New("dry run")
 
 // DryRun returns change, or with dry a function that calls it and returns ErrDryRun in place of nil.
@@ -217,8 +222,8 @@ func GetLanes(ctx context.Context, s Settings, queues []job.Queue) ([]Lane, erro
 	return lanesOf(docs), err
 }
 
-// ListLanes lists the lanes of a topic on a shard that have settings, in order of name, at most limit (1 to MaxBatch) after
-// the name after. Unreadable settings are pauses.
+// ListLanes lists the lanes of a topic on a shard that have settings, in order of name, at most limit (1 to MaxBatch)
+// after the name after. Unreadable settings are pauses.
 func ListLanes(ctx context.Context, s Settings, namespace, topic, after string, limit int) ([]Lane, error) {
 	docs, _, err := s.ListDocuments(ctx, LaneKey(job.Queue{Namespace: namespace, Topic: topic, Lane: after}), limit, 0)
 	return lanesOf(docs), err

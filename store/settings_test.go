@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// After a failover that rolled documents back, the last revision is an older one. The next must not be one that a process
-// has cached.
+// After a failover that rolled documents back, the last revision is an older one. The next must not be one that a
+// process has cached.
 func TestNextRevision_IsNoneThatWasGivenBefore(t *testing.T) {
 	const now = 1_700_000_000_000
 	first := store.NextRevision(0, now)
@@ -25,7 +25,13 @@ func TestCheckRevision_AllowsTheStoredOne(t *testing.T) {
 		required, stored int64
 		ok               bool
 	}{
-		{0, 0, true}, {0, 7, true}, {7, 7, true}, {6, 7, false}, {7, 0, false}, {store.MustNotExist, 0, true}, {store.MustNotExist, 7, false},
+		{0, 0, true},
+		{0, 7, true},
+		{7, 7, true},
+		{6, 7, false},
+		{7, 0, false},
+		{store.MustNotExist, 0, true},
+		{store.MustNotExist, 7, false},
 	} {
 		err := store.CheckRevision(c.required, c.stored)
 		require.Equal(t, c.ok, err == nil, "%+v", c)
@@ -36,10 +42,16 @@ func TestCheckRevision_AllowsTheStoredOne(t *testing.T) {
 }
 
 func TestDocument_UnreadableOnesAreAPause(t *testing.T) {
-	doc := store.Document{Key: store.DocumentKey{Kind: store.KindTopic, Namespace: "default", Name: "orders"}, Revision: 3, Value: []byte(`{"workers":"x"}`)}
+	doc := store.Document{
+		Key:      store.DocumentKey{Kind: store.KindTopic, Namespace: "default", Name: "orders"},
+		Revision: 3, Value: []byte(`{"workers":"x"}`),
+	}
 	topic, err := doc.Topic()
 	require.ErrorIs(t, err, store.ErrUnreadable)
-	require.Equal(t, store.Topic{Namespace: "default", Name: "orders", Revision: 3, Policy: policy.Topic{Paused: true}, Unreadable: true}, topic)
+	require.Equal(t, store.Topic{
+		Namespace: "default", Name: "orders", Revision: 3, Policy: policy.Topic{Paused: true},
+		Unreadable: true,
+	}, topic)
 	lane, err := doc.Lane()
 	require.NoError(t, err, "no setting of a lane")
 	require.False(t, lane.Unreadable)

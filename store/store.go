@@ -7,8 +7,8 @@ import (
 
 // Store is an engine: documents that apply to all shards, and the shards. ShardOf is the shard of a queue.
 type Store interface {
-	// Shards returns the shards in order, 1 to job.MaxShards of them. Their number is fixed for the life of the data. The
-	// slice must not be changed.
+	// Shards returns the shards in order, 1 to job.MaxShards of them. Their number is fixed for the life of the data.
+	// The slice must not be changed.
 	Shards() []Shard
 
 	// Settings of a Store are the documents that apply to all shards: all kinds but KindLane.
@@ -46,8 +46,8 @@ const (
 	MaxBatch = 512
 	// TokenTTL is how long an engine remembers the result of a call by its token.
 	TokenTTL = time.Minute
-	// LeaseMargin is the time by which a lease outlasts its attempt's timeout, so that the settlement arrives in time. For as
-	// long, carriers expire no lease after an outage of the store.
+	// LeaseMargin is the time by which a lease outlasts its attempt's timeout, so that the settlement arrives in time.
+	// For as long, carriers expire no lease after an outage of the store.
 	LeaseMargin = 5 * time.Second
 	// LeadershipTTL is the lifetime of a carrier lock that is not extended.
 	LeadershipTTL = 3 * time.Second

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Tail passes messages between the processes of a store while there are readers: the events that clients watch live. Messages
-// are kept for seconds. A fault of the store may lose some, and repeat one whose reply was lost.
+// Tail passes messages between the processes of a store while there are readers: the events that clients watch live.
+// Messages are kept for seconds. A fault of the store may lose some, and repeat one whose reply was lost.
 type Tail interface {
-	// AppendTail appends a message of at most MaxTailMessage bytes, unless it is empty or there are no readers. It returns
-	// up to MaxTailReaders readers that ReadTail announced within TailTTL, in no order: those that read last.
+	// AppendTail appends a message of at most MaxTailMessage bytes, unless it is empty or there are no readers. It
+	// returns up to MaxTailReaders readers that ReadTail announced within TailTTL, in no order: those that read last.
 	AppendTail(ctx context.Context, message []byte) (readers [][]byte, err error)
 
-	// ReadTail announces a reader for TailTTL, and returns the messages after a position, oldest first, with the position of
-	// the last of them. At position 0 it returns no messages, only the current position. It returns at most
-	// TailReadMessages; then the caller reads again at once. A reader that reads less often than every few seconds misses
-	// messages. The description of the reader is not empty, and is returned by AppendTail as it is.
+	// ReadTail announces a reader for TailTTL, and returns the messages after a position, oldest first, with the
+	// position of the last of them. At position 0 it returns no messages, only the current position. It returns at most
+	// TailReadMessages; then the caller reads again at once. A reader that reads less often than every few seconds
+	// misses messages. The description of the reader is not empty, and is returned by AppendTail as it is.
 	ReadTail(ctx context.Context, reader []byte, after int64) (messages [][]byte, position int64, err error)
 
 	// LeaveTail withdraws the announcement of a reader.

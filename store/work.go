@@ -25,7 +25,8 @@ func WorkActions() []WorkAction {
 	return []WorkAction{WorkRevive, WorkPurge, WorkCancel, WorkRun, WorkEdit}
 }
 
-// States returns the states of the jobs that the action can select; chosen are those that it selects if an order names none.
+// States returns the states of the jobs that the action can select; chosen are those that it selects if an order names
+// none.
 func (a WorkAction) States() (all, chosen []job.State) {
 	switch a {
 	case WorkRevive, WorkPurge:
@@ -46,8 +47,8 @@ type WorkOrder struct {
 	Action WorkAction `json:"action"`
 	// Filter selects jobs that were registered (ended, if they have ended) before the order. Its States are required.
 	Filter Filter `json:"filter"`
-	// IDs names the jobs instead: of Filter only States counts then. They are not part of a Work that is read; IDCount is their
-	// number.
+	// IDs names the jobs instead: of Filter only States counts then. They are not part of a Work that is read; IDCount
+	// is their number.
 	IDs     []string `json:"-"`
 	IDCount int      `json:"id_count,omitempty"`
 	// URL, Header and ExpiresIn are as in Revival; ExpiresIn counts from the due time.
@@ -56,8 +57,8 @@ type WorkOrder struct {
 	ExpiresIn time.Duration       `json:"expires_in,omitempty"`
 	// Edit is the change of the action WorkEdit.
 	Edit *job.Edit `json:"edit,omitempty"`
-	// Rate and LaneRate spread the attempts that the action starts; zero: at once. Delay is the time to the first of them. A
-	// scheduled job that is due before its turn is skipped.
+	// Rate and LaneRate spread the attempts that the action starts; zero: at once. Delay is the time to the first of
+	// them. A scheduled job that is due before its turn is skipped.
 	Rate     policy.Rate   `json:"rate"`
 	LaneRate policy.Rate   `json:"lane_rate"`
 	Delay    time.Duration `json:"delay,omitempty"`
@@ -68,7 +69,8 @@ type WorkOrder struct {
 	Change json.RawMessage `json:"change,omitempty"`
 }
 
-// WorkCounts are the jobs of a Work. Matched = Done + Failed + Skipped + those in progress. It grows until all are planned.
+// WorkCounts are the jobs of a Work. Matched = Done + Failed + Skipped + those in progress. It grows until all are
+// planned.
 type WorkCounts struct {
 	Matched int64 `json:"matched"`
 	Done    int64 `json:"done"`
@@ -98,7 +100,8 @@ type Work struct {
 	// Listed is set when Matched is final. Total is an estimate of it; -1: unknown.
 	Listed bool
 	Total  int64
-	// ETA is when the Work ends at the pace that it had so far, under a rate its last start; zero: unknown, or it has ended.
+	// ETA is when the Work ends at the pace that it had so far, under a rate its last start; zero: unknown, or it has
+	// ended.
 	ETA time.Time
 }
 

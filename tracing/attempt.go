@@ -22,7 +22,9 @@ var _ pool.Tracer = (*Tracer)(nil)
 type span struct{ trace.Span }
 
 // StartAttempt implements pool.Tracer.
-func (t *Tracer) StartAttempt(ctx context.Context, r job.Request, by policy.Deliver, at time.Time) (context.Context, pool.Span) {
+func (t *Tracer) StartAttempt(
+	ctx context.Context, r job.Request, by policy.Deliver, at time.Time,
+) (context.Context, pool.Span) {
 	kind, operation := trace.SpanKindConsumer, "process"
 	if by.Pushes() {
 		by, kind, operation = policy.DeliverPush, trace.SpanKindClient, "send"
@@ -55,7 +57,8 @@ func (t *Tracer) StartAttempt(ctx context.Context, r job.Request, by policy.Deli
 	return ctx, &span{s}
 }
 
-// requestAttributes returns the attributes of an HTTP request. The path and the query may contain secrets, and are left out.
+// requestAttributes returns the attributes of an HTTP request. The path and the query may contain secrets, and are left
+// out.
 func requestAttributes(r *job.Request) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String("http.request.method", r.Method)}
 	if r.Attempt > 1 {

@@ -18,7 +18,8 @@ import (
 // BenchmarkTracer is what traces add to a registration and to an attempt, without the export.
 func BenchmarkTracer(b *testing.B) {
 	for name, sampler := range map[string]sdktrace.Sampler{
-		"sampled none": sdktrace.NeverSample(), "sampled 1 %": sdktrace.TraceIDRatioBased(.01), "sampled all": sdktrace.AlwaysSample(),
+		"sampled none": sdktrace.NeverSample(), "sampled 1 %": sdktrace.TraceIDRatioBased(.01),
+		"sampled all": sdktrace.AlwaysSample(),
 	} {
 		tracer := tracing.New(sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler)))
 		b.Run("register, "+name, func(b *testing.B) {
@@ -35,10 +36,14 @@ func BenchmarkTracer(b *testing.B) {
 		b.Run("attempt, "+name, func(b *testing.B) {
 			b.ReportAllocs()
 			request := job.Request{
-				Ref: job.Ref{Namespace: "default", ID: "close-1"}, Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "shop.test:443"},
+				Ref:    job.Ref{Namespace: "default", ID: "close-1"},
+				Queue:  job.Queue{Namespace: "default", Topic: "order.close", Lane: "shop.test:443"},
 				Method: "POST", URL: "https://shop.test/hooks", Attempt: 1,
 			}
-			e := pool.AttemptEvent{Verdict: policy.Verdict{Kind: policy.Delivered}, Result: &policy.Result{Status: 200, RemoteAddr: "203.0.113.5:443"}}
+			e := pool.AttemptEvent{
+				Verdict: policy.Verdict{Kind: policy.Delivered},
+				Result:  &policy.Result{Status: 200, RemoteAddr: "203.0.113.5:443"},
+			}
 			for b.Loop() {
 				_, span := tracer.StartAttempt(b.Context(), request, policy.DeliverPush, time.Time{})
 				span.Carry(request.Header)

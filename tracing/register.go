@@ -22,10 +22,11 @@ type counts struct {
 
 type countsKey struct{}
 
-// StartRequest begins the span of a request that registers jobs: one, however many jobs it registers. Its parent is the trace in
-// the request's headers, if they carry one. end ends it with the status of the answer.
+// StartRequest begins the span of a request that registers jobs: one, however many jobs it registers. Its parent is the
+// trace in the request's headers, if they carry one. end ends it with the status of the answer.
 func (t *Tracer) StartRequest(r *http.Request) (_ *http.Request, end func(status int)) {
-	ctx, s := t.spans.Start(w3c.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), "register", trace.WithSpanKind(trace.SpanKindServer))
+	ctx, s := t.spans.Start(w3c.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), "register",
+		trace.WithSpanKind(trace.SpanKindServer))
 	if !s.IsRecording() {
 		return r.WithContext(ctx), func(int) { s.End() }
 	}
@@ -44,7 +45,8 @@ func (t *Tracer) StartRequest(r *http.Request) (_ *http.Request, end func(status
 			attribute.Int64("ringback.jobs.existing", registered.existing.Load()),
 			attribute.Int64("ringback.jobs.refused", registered.refused.Load()),
 		)
-		if spec := registered.first.Load(); spec != nil && registered.created.Load()+registered.existing.Load()+registered.refused.Load() == 1 {
+		if spec := registered.first.Load(); spec != nil &&
+			registered.created.Load()+registered.existing.Load()+registered.refused.Load() == 1 {
 			s.SetAttributes(jobAttributes(spec)...)
 		}
 		if status >= http.StatusInternalServerError {

@@ -52,8 +52,8 @@ func (c carrier) Set(name, value string) {
 // Keys returns the names of the headers. It is not used by w3c.
 func (carrier) Keys() []string { return nil }
 
-// Carry returns headers of a job with the trace of the context, unless they carry one, there is no room, or the context has none.
-// It does not change the headers that it is given.
+// Carry returns headers of a job with the trace of the context, unless they carry one, there is no room, or the context
+// has none. It does not change the headers that it is given.
 func (t *Tracer) Carry(ctx context.Context, header map[string][]string) map[string][]string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return header

@@ -63,7 +63,10 @@ func start(t *testing.T, o options) *server {
 	model := storetest.NewModel(storetest.ModelOptions{})
 	sender, err := notify.New(notify.Options{Dial: s.dial})
 	require.NoError(t, err)
-	opts := dispatcher.Options{Store: model, Deliverer: sender, OneProcess: true, Random: func() float64 { return .5 }, Logger: log}
+	opts := dispatcher.Options{
+		Store: model, Deliverer: sender, OneProcess: true,
+		Random: func() float64 { return .5 }, Logger: log,
+	}
 	var tracer api.Tracer
 	if !o.off {
 		provider := []sdktrace.TracerProviderOption{sdktrace.WithSyncer(s.exporter)}
@@ -165,7 +168,8 @@ func (s *server) spans(name string) (found tracetest.SpanStubs) {
 	return found
 }
 
-// attempts returns the spans of attempts, those of callbacks last: spans that end at the same moment are exported in any order.
+// attempts returns the spans of attempts, those of callbacks last: spans that end at the same moment are exported in
+// any order.
 func (s *server) attempts() tracetest.SpanStubs {
 	found := s.spans("attempt")
 	slices.SortStableFunc(found, func(a, b tracetest.SpanStub) int { return cmp.Compare(ofCallback(a), ofCallback(b)) })
@@ -213,7 +217,8 @@ func TestTracer_ContinuesTheTraceOfTheCallerToTheReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
 		s.answers = []int{503}
-		registered := s.call("POST", "/v1/jobs", `{"id": "close-1", "topic": "order.close", "url": "http://shop.test/secret-path?key=secret", "retries": 1}`,
+		registered := s.call("POST", "/v1/jobs",
+			`{"id": "close-1", "topic": "order.close", "url": "http://shop.test/secret-path?key=secret", "retries": 1}`,
 			"Traceparent", callersHeader, "Tracestate", "vendor=1")
 		s.pass(0)
 		s.pass(time.Hour)
@@ -227,13 +232,15 @@ func TestTracer_ContinuesTheTraceOfTheCallerToTheReceiver(t *testing.T) {
 		require.Equal(t, "close-1", value(register, "messaging.message.id"))
 		require.Equal(t, "order.close", value(register, "messaging.destination.name"))
 		require.EqualValues(t, 1, value(register, "ringback.jobs.created"))
-		require.Equal(t, map[string]any{"Traceparent": traceparent(register.SpanContext), "Tracestate": "vendor=1"}, registered["headers"])
+		require.Equal(t, map[string]any{"Traceparent": traceparent(register.SpanContext), "Tracestate": "vendor=1"},
+			registered["headers"])
 
 		attempts := s.spans("attempt")
 		require.Len(t, attempts, 2)
 		for i, attempt := range attempts {
 			require.Equal(t, callersTrace, attempt.SpanContext.TraceID().String())
-			require.Equal(t, register.SpanContext.SpanID(), attempt.Parent.SpanID(), "attempts follow the registration, not each other")
+			require.Equal(t, register.SpanContext.SpanID(), attempt.Parent.SpanID(),
+				"attempts follow the registration, not each other")
 			require.True(t, attempt.Parent.IsRemote())
 			require.Equal(t, trace.SpanKindClient, attempt.SpanKind)
 			require.Equal(t, []string{traceparent(attempt.SpanContext)}, s.received[i]["Traceparent"])
@@ -271,7 +278,8 @@ func TestTracer_MakesOneSpanOfABatch(t *testing.T) {
 		register := s.span("register")
 		require.EqualValues(t, 300, value(register, "ringback.jobs.created"))
 		require.Nil(t, value(register, "messaging.message.id"))
-		require.Equal(t, traceparent(register.SpanContext), s.call("GET", "/v1/jobs/b-299", "")["headers"].(map[string]any)["Traceparent"])
+		require.Equal(t, traceparent(register.SpanContext),
+			s.call("GET", "/v1/jobs/b-299", "")["headers"].(map[string]any)["Traceparent"])
 	})
 }
 
@@ -280,7 +288,8 @@ func TestTracer_LeavesARepeatedRegistrationTheSameJob(t *testing.T) {
 		s := start(t, options{})
 		const body = `{"id": "close-1", "url": "http://shop.test/", "headers": {"X-A": "1"}, "delay": "1h"}`
 		first := s.call("POST", "/v1/jobs", body, "Traceparent", callersHeader)
-		status, again := s.try("POST", "/v1/jobs", body, "Traceparent", "00-"+strings.Repeat("a", 32)+"-"+strings.Repeat("b", 16)+"-01")
+		status, again := s.try("POST", "/v1/jobs", body, "Traceparent",
+			"00-"+strings.Repeat("a", 32)+"-"+strings.Repeat("b", 16)+"-01")
 		require.Equal(t, http.StatusOK, status)
 		require.Equal(t, first["headers"], again["headers"], "the job carries the trace of its registration")
 		require.EqualValues(t, 1, value(s.spans("register")[1], "ringback.jobs.existing"))
@@ -296,7 +305,8 @@ func TestTracer_LeavesARepeatedRegistrationTheSameJob(t *testing.T) {
 func TestTracer_KeepsTheHeaderThatTheJobHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
-		s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "headers": {"traceparent": "`+callersHeader+`"}}`)
+		s.call("POST", "/v1/jobs",
+			`{"id": "a", "url": "http://shop.test/", "headers": {"traceparent": "`+callersHeader+`"}}`)
 		s.pass(0)
 		require.NotEqual(t, callersTrace, s.span("register").SpanContext.TraceID().String())
 		attempt := s.span("attempt")
@@ -310,7 +320,8 @@ func TestTracer_LeavesFullHeadersAsTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
 		full := strings.Repeat("x", job.MaxHeaders-len("X-Full: \r\n"))
-		registered := s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "headers": {"X-Full": "`+full+`"}}`)
+		registered := s.call("POST", "/v1/jobs",
+			`{"id": "a", "url": "http://shop.test/", "headers": {"X-Full": "`+full+`"}}`)
 		require.Equal(t, map[string]any{"X-Full": full}, registered["headers"])
 		s.pass(0)
 		require.Equal(t, "delivered", value(s.span("attempt"), "ringback.verdict"))
@@ -321,7 +332,8 @@ func TestTracer_LeavesFullHeadersAsTheyAre(t *testing.T) {
 func TestTracer_KeepsTheTraceWhenHeadersAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
-		s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "delay": "1h", "retries": 0}`, "Traceparent", callersHeader)
+		s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "delay": "1h", "retries": 0}`,
+			"Traceparent", callersHeader)
 		edited := s.call("PATCH", "/v1/jobs/a", `{"headers": {"X-A": "1"}}`)
 		carried := traceparent(s.span("register").SpanContext)
 		require.Equal(t, map[string]any{"Traceparent": carried, "X-A": "1"}, edited["headers"])
@@ -335,7 +347,8 @@ func TestTracer_KeepsTheTraceWhenHeadersAreReplaced(t *testing.T) {
 func TestTracer_PassesTheTraceToCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
-		s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "on_delivered": {"url": "http://hooks.test/"}}`, "Traceparent", callersHeader)
+		s.call("POST", "/v1/jobs", `{"id": "a", "url": "http://shop.test/", "on_delivered": {"url": `+
+			`"http://hooks.test/"}}`, "Traceparent", callersHeader)
 		s.pass(time.Second)
 		attempts := s.attempts()
 		require.Len(t, attempts, 2)
@@ -346,7 +359,8 @@ func TestTracer_PassesTheTraceToCallbacks(t *testing.T) {
 		// The end of a job without an attempt.
 		s.call("PUT", "/v1/topics/late", "{}")
 		s.call("POST", "/v1/topics/late/pause", "")
-		s.call("POST", "/v1/jobs", `{"id": "b", "topic": "late", "url": "http://shop.test/", "expires_in": "1s", "on_dead": {"url": "http://hooks.test/"}}`)
+		s.call("POST", "/v1/jobs", `{"id": "b", "topic": "late", "url": "http://shop.test/", "expires_in": "1s", `+
+			`"on_dead": {"url": "http://hooks.test/"}}`)
 		s.pass(10 * time.Minute)
 		attempts = s.attempts()
 		require.Len(t, attempts, 3)
@@ -367,7 +381,8 @@ func TestTracer_MakesSpansOfLeases(t *testing.T) {
 		}
 		first := lease()
 		register := s.spans("register")[0]
-		require.Equal(t, traceparent(register.SpanContext), first["headers"].(map[string]any)["Traceparent"], "the client continues it")
+		require.Equal(t, traceparent(register.SpanContext), first["headers"].(map[string]any)["Traceparent"],
+			"the client continues it")
 		s.pass(3 * time.Second)
 		s.call("POST", "/v1/leases", fmt.Sprintf(`{"done": [{"lease": %q}]}`, first["lease"]))
 		attempt := s.attempts()[0] // and that of the callback may have ended
@@ -380,7 +395,8 @@ func TestTracer_MakesSpansOfLeases(t *testing.T) {
 		s.pass(time.Second)
 		require.Equal(t, attempt.SpanContext.SpanID(), s.spans("attempt")[1].Parent.SpanID(), "the callback follows it")
 
-		s.call("POST", "/v1/leases", fmt.Sprintf(`{"dead": [{"lease": %q, "reason": "no such order"}]}`, lease()["lease"]))
+		s.call("POST", "/v1/leases",
+			fmt.Sprintf(`{"dead": [{"lease": %q, "reason": "no such order"}]}`, lease()["lease"]))
 		dead := s.spans("attempt")[2]
 		require.Equal(t, "consumer", value(dead, "error.type"))
 		require.Equal(t, "no such order", dead.Status.Description)
@@ -410,7 +426,8 @@ func TestTracer_GivesFunctionsTheSpan(t *testing.T) {
 func TestTracer_StartsATraceForEachTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
-		s.call("PUT", "/v1/schedules/hourly", `{"every": "1h", "job": {"topic": "report", "url": "http://shop.test/"}}`, "Traceparent", callersHeader)
+		s.call("PUT", "/v1/schedules/hourly", `{"every": "1h", "job": {"topic": "report", "url": "http://shop.test/"}}`,
+			"Traceparent", callersHeader)
 		s.pass(2 * time.Hour)
 		ticks, attempts := s.spans("tick"), s.spans("attempt")
 		require.Len(t, ticks, 2)
@@ -443,8 +460,10 @@ func TestTracer_PassesOnThatATraceIsNotSampled(t *testing.T) {
 func TestTracer_IgnoresHeadersThatAreNoTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, options{})
-		for _, bad := range []string{"x", "00-" + strings.Repeat("0", 32) + "-" + callersSpan + "-01", callersHeader + "-more", strings.Repeat("f", 4000)} {
-			s.call("POST", "/v1/jobs", `{"url": "http://shop.test/", "headers": {"Traceparent": "`+bad+`"}}`, "Traceparent", bad)
+		for _, bad := range []string{"x", "00-" + strings.Repeat("0", 32) + "-" + callersSpan + "-01", callersHeader +
+			"-more", strings.Repeat("f", 4000)} {
+			s.call("POST", "/v1/jobs",
+				`{"url": "http://shop.test/", "headers": {"Traceparent": "`+bad+`"}}`, "Traceparent", bad)
 		}
 		s.pass(0)
 		require.Len(t, s.spans("register"), 4)

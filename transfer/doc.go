@@ -1,5 +1,5 @@
-// Package transfer moves jobs and settings between stores of any kind, by a file of JSON lines: Export writes it, Import reads
-// it.
+// Package transfer moves jobs and settings between stores of any kind, by a file of JSON lines: Export writes it,
+// Import reads it.
 //
 // # The file
 //
@@ -11,15 +11,15 @@
 //	section          the lines since the section before: how many, their SHA-256, and where the export goes on
 //	end              the last line: how many lines, sections and documents, and the ledger of the jobs
 //
-// A section has at most store.MaxBatch lines and, unless it has a single one, store.RecordBytes. Documents come before jobs. The jobs of an
-// ordered queue are in the order of their registration.
+// A section has at most store.MaxBatch lines and, unless it has a single one, store.RecordBytes. Documents come before
+// jobs. The jobs of an ordered queue are in the order of their registration.
 //
-// An import stores a section once its checksum is right, so nothing of a damaged section is stored. It notes how many it has
-// stored in a document of the main store under the id of the export. So it can be repeated, and goes on where it was. Until it is
-// complete, no process delivers: CheckImports.
+// An import stores a section once its checksum is right, so nothing of a damaged section is stored. It notes how many
+// it has stored in a document of the main store under the id of the export. So it can be repeated, and goes on where it
+// was. Until it is complete, no process delivers: CheckImports.
 //
 // # Stores in use
 //
-// Both hold the carrier locks of all shards meanwhile, so that no process delivers. Export fails if counters or settings
-// of the store have changed at its end.
+// Both hold the carrier locks of all shards meanwhile, so that no process delivers. Export fails if counters or
+// settings of the store have changed at its end.
 package transfer

@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// storeDocuments stores documents that are not stored. Others must be equal, but for the store of a namespace, and the last uses
-// of tokens.
+// storeDocuments stores documents that are not stored. Others must be equal, but for the store of a namespace, and the
+// last uses of tokens.
 func (i *importer) storeDocuments(ctx context.Context, docs []numbered[document]) error {
 	for _, n := range docs {
 		key, value := n.value.key(), []byte(n.value.Value)
@@ -54,7 +54,9 @@ func (i *importer) storeDocuments(ctx context.Context, docs []numbered[document]
 }
 
 // getDocuments returns documents. It waits for a store that is unavailable.
-func getDocuments(ctx context.Context, from store.Settings, keys ...store.DocumentKey) (docs []store.Document, err error) {
+func getDocuments(
+	ctx context.Context, from store.Settings, keys ...store.DocumentKey,
+) (docs []store.Document, err error) {
 	err = retry(ctx, func() error {
 		docs, err = from.GetDocuments(ctx, keys)
 		return err
@@ -73,7 +75,8 @@ func (i *importer) placeNamespace(number int, name string, value []byte) error {
 	}
 	s := i.storeOf(is)
 	if s == nil {
-		return faultf(number, "the namespace %s is on the store %s: pass --store %s=URL, or create the namespace on another store before the import", name, is, is)
+		return faultf(number, "the namespace %s is on the store %s: pass --store %s=URL, or create the namespace on "+
+			"another store before the import", name, is, is)
 	}
 	i.storeOfNamespace[name] = s
 	return nil

@@ -24,7 +24,10 @@ import (
 
 func openRedis(t *testing.T, url string, shards int) store.Store {
 	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Options{URL: url, Shards: shards, Limits: policy.Builtin().Limits(), Logger: slog.New(slog.DiscardHandler)})
+	s, err := redis.Open(t.Context(), redis.Options{
+		URL: url, Shards: shards, Limits: policy.Builtin().Limits(),
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -47,7 +50,8 @@ func pipe(t *testing.T, from, to transfer.Options) (exported transfer.Ledger, im
 	return exported, imported
 }
 
-// jobCount is the number of jobs of TestTransfer_BetweenEngines: RINGBACK_TRANSFER_JOBS, see the target transfer of the Makefile.
+// jobCount is the number of jobs of TestTransfer_BetweenEngines: RINGBACK_TRANSFER_JOBS, see the target transfer of the
+// Makefile.
 func jobCount(t *testing.T) int {
 	t.Helper()
 	text, set := os.LookupEnv("RINGBACK_TRANSFER_JOBS")
@@ -66,7 +70,10 @@ func TestTransfer_BetweenEngines(t *testing.T) {
 	_ = rapid.Custom(func(t *rapid.T) bool { fill(t, first); return true }).Example(7)
 	var jobs []store.NewJob
 	for i := range n {
-		j := newJob(fmt.Sprint("many-", i), job.Queue{Namespace: "default", Topic: fmt.Sprint("topic-", i%3), Lane: fmt.Sprintf("%d.example:443", i%50)})
+		j := newJob(fmt.Sprint("many-", i), job.Queue{
+			Namespace: "default", Topic: fmt.Sprint("topic-", i%3),
+			Lane: fmt.Sprintf("%d.example:443", i%50),
+		})
 		j.Delay = time.Hour
 		jobs = append(jobs, j)
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/ringback/ringback/store/router"
 )
 
-// ErrChanged: jobs were registered, ended or removed, or settings were changed, during an export or before it was resumed.
-var ErrChanged = errors.New("the stores were changed since the export began: stop all processes of Ringback, and export again to another file")
+// ErrChanged: jobs were registered, ended or removed, or settings were changed, during an export or before it was
+// resumed.
+var ErrChanged = errors.New("the stores were changed since the export began: stop all processes of Ringback, and " +
+	"export again to another file")
 
 // Unfinished is a file that an interrupted export has left.
 type Unfinished struct {
@@ -49,8 +51,8 @@ func ReadUnfinished(file io.Reader) (*Unfinished, error) {
 	}
 }
 
-// Export writes the jobs and settings of stores that are not in use. resumed is what an interrupted export has left, behind
-// which out is; nil: nothing. It returns the ledger of the file.
+// Export writes the jobs and settings of stores that are not in use. resumed is what an interrupted export has left,
+// behind which out is; nil: nothing. It returns the ledger of the file.
 func Export(ctx context.Context, out io.Writer, o Options, resumed *Unfinished) (Ledger, error) {
 	ctx, unlock, err := o.lock(ctx)
 	if err != nil {
@@ -132,7 +134,8 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 		}
 	}
 	if e.from != nil {
-		return fmt.Errorf("the file is from other stores: they have no shard %d of %s with the namespace %s", e.from.Shard, e.from.Store, e.from.Namespace)
+		return fmt.Errorf("the file is from other stores: they have no shard %d of %s with the namespace %s",
+			e.from.Shard, e.from.Store, e.from.Namespace)
 	}
 	after, err := e.snapshot(ctx)
 	if err != nil {
@@ -158,8 +161,8 @@ func (e *exporter) export(ctx context.Context, out io.Writer, resumed *Unfinishe
 
 func (e *exporter) writeHeader(s snapshot) error {
 	h := &header{
-		Format: formatVersion, Version: e.Version, ID: string(store.NewToken()), CreatedAt: job.Millis(time.Now()), WithoutSecrets: e.WithoutSecrets,
-		Snapshot: s,
+		Format: formatVersion, Version: e.Version, ID: string(store.NewToken()), CreatedAt: job.Millis(time.Now()),
+		WithoutSecrets: e.WithoutSecrets, Snapshot: s,
 	}
 	for _, s := range e.Stores {
 		h.Stores = append(h.Stores, storeLine{Name: s.Name, URL: s.URL, Shards: len(s.Shards())})
@@ -195,7 +198,8 @@ func (e *exporter) relayOutboxes(ctx context.Context) error {
 	return nil
 }
 
-// exportShard writes the jobs of a namespace on a shard: first those in the order of the list, then those of ordered queues.
+// exportShard writes the jobs of a namespace on a shard: first those in the order of the list, then those of ordered
+// queues.
 func (e *exporter) exportShard(ctx context.Context, shard store.Shard, at place) error {
 	f, resumed := store.Filter{Namespace: at.Namespace}, place{}
 	if e.from != nil {

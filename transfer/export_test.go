@@ -93,7 +93,8 @@ func firstJobs(t *testing.T, file []byte) (ids []string) {
 
 func TestExport_LeavesOutWhatCannotBeRead(t *testing.T) {
 	s := many(t, 90)
-	from := options(damaged{s, []string{"job-00000", "job-00001", "job-00002", "job-00089"}}) // one of them is of an ordered queue
+	// one of them is of an ordered queue
+	from := options(damaged{s, []string{"job-00000", "job-00001", "job-00002", "job-00089"}})
 	var file bytes.Buffer
 	ledger, err := transfer.Export(t.Context(), &file, from, nil)
 	unreadable, ok := errors.AsType[*transfer.UnreadableError](err)

@@ -73,7 +73,10 @@ func (e *exporter) exportDocument(doc store.Document) error {
 			return fmt.Errorf("%s: %w", describe(doc.Key), err)
 		}
 	}
-	l := &line{Document: &document{Kind: doc.Key.Kind, Namespace: doc.Key.Namespace, Name: doc.Key.Name, Lane: doc.Key.Lane, Value: value}}
+	l := &line{Document: &document{
+		Kind: doc.Key.Kind, Namespace: doc.Key.Namespace, Name: doc.Key.Name,
+		Lane: doc.Key.Lane, Value: value,
+	}}
 	if err := e.w.write(l, nil); err != nil {
 		return fmt.Errorf("%s: %w", describe(doc.Key), err)
 	}

@@ -21,21 +21,22 @@ type Imported struct {
 	Created, Existing int64
 	// Skipped are the jobs of sections that were stored before this call.
 	Skipped int64
-	// DoneAt is when the file was imported as a whole, before this call; zero: it was not. Accepted: the import was ended by
-	// AcceptImports then.
+	// DoneAt is when the file was imported as a whole, before this call; zero: it was not. Accepted: the import was
+	// ended by AcceptImports then.
 	DoneAt   time.Time
 	Accepted bool
 }
 
-// Check reads a file as a whole: whether it is complete and undamaged, and whether an import of it would meet something that is
-// stored otherwise. It changes nothing, and returns the ledger of the file.
+// Check reads a file as a whole: whether it is complete and undamaged, and whether an import of it would meet something
+// that is stored otherwise. It changes nothing, and returns the ledger of the file.
 func Check(ctx context.Context, file io.Reader, o Options) (Ledger, error) {
 	i := &importer{Options: o, dry: true}
 	err := i.run(ctx, newReader(file))
 	return i.result.File, err
 }
 
-// Import stores the content of a file in stores that are not in use. Repeated with the same file it goes on where it was, and stores nothing twice.
+// Import stores the content of a file in stores that are not in use. Repeated with the same file it goes on where it
+// was, and stores nothing twice.
 func Import(ctx context.Context, file io.Reader, o Options) (Imported, error) {
 	ctx, unlock, err := o.lock(ctx)
 	if err != nil {

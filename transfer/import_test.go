@@ -39,14 +39,18 @@ func TestImport_LeavesOutTheSecondJobOfAnID(t *testing.T) {
 	for _, n := range []int{3, 40} { // in one section, and in two
 		file, ledger := export(t, options(twice(t, n)))
 		require.EqualValues(t, n, ledger.Jobs())
-		for name, inner := range map[string]store.Store{"sqlite": openSQLite(t), "one shard": model(1), "shards": model(16)} {
+		for name, inner := range map[string]store.Store{
+			"sqlite": openSQLite(t), "one shard": model(1), "shards": model(16),
+		} {
 			to := &interrupted{Store: inner}
 			var result transfer.Imported
 			for _, left := range []int64{0, 1, 100} { // it is interrupted before the end
 				_, err := transfer.Check(t.Context(), bytes.NewReader(file), options(to))
 				require.NoError(t, err, name)
 				to.left.Store(left)
-				if result, err = transfer.Import(t.Context(), bytes.NewReader(file), options(to)); !errors.Is(err, errCut) {
+				if result, err = transfer.Import(t.Context(), bytes.NewReader(file), options(to)); !errors.Is(
+					err, errCut,
+				) {
 					leftOut, ok := errors.AsType[*transfer.LeftOutError](err)
 					require.True(t, ok, "%s: %v", name, err)
 					require.EqualValues(t, 1, leftOut.Jobs, name)
@@ -97,7 +101,8 @@ func TestImport_RemovedJobsAreStale(t *testing.T) {
 	insert(t, from.Stores[0], newJob("a", queues[0]))
 	file, _ := export(t, from)
 	_, err := transfer.Check(t.Context(), bytes.NewReader(file), options(removed{to.Stores[0].Store}))
-	require.ErrorContains(t, err, "line 2: the store has another job default/a (it was removed, and its id is remembered)")
+	require.ErrorContains(t, err,
+		"line 2: the store has another job default/a (it was removed, and its id is remembered)")
 	_, err = transfer.Import(t.Context(), bytes.NewReader(file), options(removed{to.Stores[0].Store}))
 	require.ErrorAs(t, err, new(*transfer.StaleError))
 }
@@ -155,7 +160,8 @@ func TestImport_IsNotedBeforeAnythingIsStored(t *testing.T) {
 	to.left.Store(-1)
 	_, err := transfer.Import(t.Context(), bytes.NewReader(file), options(to))
 	require.ErrorIs(t, err, errCut)
-	require.ErrorContains(t, transfer.CheckImports(t.Context(), to), "is not complete: repeat ringback import with the same file")
+	require.ErrorContains(t, transfer.CheckImports(t.Context(), to),
+		"is not complete: repeat ringback import with the same file")
 	to.left.Store(100)
 	importFile(t, file, options(to))
 	require.NoError(t, transfer.CheckImports(t.Context(), to))

@@ -132,7 +132,9 @@ func (i *importer) storeRecords(ctx context.Context, shard store.Shard, records 
 }
 
 // staleOf returns the jobs that are stored with other progress, or not any more.
-func staleOf(ctx context.Context, shard store.Records, existing []numbered[store.Record]) (stale []numbered[store.Record], err error) {
+func staleOf(
+	ctx context.Context, shard store.Records, existing []numbered[store.Record],
+) (stale []numbered[store.Record], err error) {
 	same, now := make([]bool, len(existing)), time.Now()
 	err = eachRecord(ctx, shard, refsOf(existing), func(k int, r *store.Record) error {
 		same[k] = isSameProgress(&existing[k].value.Progress, &lineOf(r, now).Progress)
@@ -148,7 +150,8 @@ func staleOf(ctx context.Context, shard store.Records, existing []numbered[store
 
 // isSameProgress reports whether nothing has happened to a job between two moments.
 func isSameProgress(a, b *job.Progress) bool {
-	return a.State == b.State && a.Reason == b.Reason && a.Version == b.Version && a.Generation == b.Generation && a.Attempts == b.Attempts &&
+	return a.State == b.State && a.Reason == b.Reason && a.Version == b.Version && a.Generation == b.Generation &&
+		a.Attempts == b.Attempts &&
 		a.FailedAttempts == b.FailedAttempts && a.ConsecutiveLost == b.ConsecutiveLost && a.DueAt.Equal(b.DueAt)
 }
 
@@ -170,8 +173,8 @@ func (i *importer) leaveOut(n *numbered[store.Record]) {
 	i.leftOut = addName(i.leftOut, n)
 }
 
-// refuse returns the error of a job whose id the stores know for another one. An import that has begun leaves the job out: it is one
-// of two in the file with the same id.
+// refuse returns the error of a job whose id the stores know for another one. An import that has begun leaves the job
+// out: it is one of two in the file with the same id.
 func (i *importer) refuse(n *numbered[store.Record], removed string) error {
 	if i.dry && i.revision == 0 {
 		return &ConflictError{Line: n.line, What: "job " + n.value.Namespace + "/" + n.value.ID + removed}
@@ -206,13 +209,16 @@ func (i *importer) leaveOutElsewhere(ctx context.Context, s *Store, records [][]
 		return nil
 	})
 	for n := range records {
-		records[n] = slices.DeleteFunc(records[n], func(r numbered[store.Record]) bool { return elsewhere[r.value.Ref()] })
+		records[n] = slices.DeleteFunc(records[n],
+			func(r numbered[store.Record]) bool { return elsewhere[r.value.Ref()] })
 	}
 	return err
 }
 
 // lookFor returns what a shard knows of the ids of jobs.
-func lookFor(ctx context.Context, shard store.Shard, jobs []numbered[store.Record]) (known []store.IDStatus, err error) {
+func lookFor(
+	ctx context.Context, shard store.Shard, jobs []numbered[store.Record],
+) (known []store.IDStatus, err error) {
 	refs := refsOf(jobs)
 	err = retry(ctx, func() error {
 		known, err = shard.Known(ctx, refs)

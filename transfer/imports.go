@@ -44,7 +44,8 @@ func putImport(ctx context.Context, main store.Settings, id string, state import
 	if err != nil {
 		return 0, err
 	}
-	token, doc := store.NewToken(), store.Document{Key: importKey(id), Value: value, Revision: cmp.Or(revision, store.MustNotExist)}
+	token, doc := store.NewToken(), store.Document{Key: importKey(id), Value: value, Revision: cmp.Or(revision,
+		store.MustNotExist)}
 	err = retry(ctx, func() (err error) {
 		doc, err = main.PutDocument(ctx, token, doc, policy.Limits{})
 		return err
@@ -56,19 +57,21 @@ func putImport(ctx context.Context, main store.Settings, id string, state import
 type UnfinishedImportError struct{ StartedAt time.Time }
 
 func (e *UnfinishedImportError) Error() string {
-	return fmt.Sprintf("an import that began at %s is not complete: repeat ringback import with the same file; or keep what it has stored with ringback import --accept",
+	return fmt.Sprintf("an import that began at %s is not complete: repeat ringback import with the same file; or "+
+		"keep what it has stored with ringback import --accept",
 		e.StartedAt.UTC().Format(time.RFC3339))
 }
 
-// CheckImports returns an UnfinishedImportError if a main store has an import that is not complete. Its jobs must not be delivered
-// before: a repeated import would find them changed, or store those that were removed again.
+// CheckImports returns an UnfinishedImportError if a main store has an import that is not complete. Its jobs must not
+// be delivered before: a repeated import would find them changed, or store those that were removed again.
 func CheckImports(ctx context.Context, main store.Settings) error {
 	return eachUnfinished(ctx, main, func(_ store.Document, state importState) error {
 		return &UnfinishedImportError{StartedAt: state.StartedAt}
 	})
 }
 
-// AcceptImports ends the imports that are not complete, so that what they have stored is delivered. It returns their number.
+// AcceptImports ends the imports that are not complete, so that what they have stored is delivered. It returns their
+// number.
 func AcceptImports(ctx context.Context, o Options) (n int, err error) {
 	ctx, unlock, err := o.lock(ctx)
 	if err != nil {
@@ -90,7 +93,9 @@ func endImports(ctx context.Context, main store.Settings, accepted bool) (n int,
 }
 
 // eachUnfinished calls do for the imports of a main store that are not complete.
-func eachUnfinished(ctx context.Context, main store.Settings, do func(doc store.Document, state importState) error) error {
+func eachUnfinished(
+	ctx context.Context, main store.Settings, do func(doc store.Document, state importState) error,
+) error {
 	return eachDocument(ctx, main, kindImport, func(doc store.Document) error {
 		state, err := parseImport(doc)
 		if err != nil || !state.EndedAt.IsZero() {

@@ -71,7 +71,8 @@ func rows(all ...Ledger) []Row {
 		}
 	}
 	slices.SortFunc(list, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.State, b.State))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Topic, b.Topic),
+			cmp.Compare(a.State, b.State))
 	})
 	return list
 }

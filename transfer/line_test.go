@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bounds are low in tests, so that few jobs take several sections and pages; but not if a test is told to take many jobs.
+// Bounds are low in tests, so that few jobs take several sections and pages; but not if a test is told to take many
+// jobs.
 func init() {
 	if _, set := os.LookupEnv("RINGBACK_TRANSFER_JOBS"); !set {
 		sectionLines, listPage, maxUnreadable = 32, 25, 30

@@ -22,8 +22,8 @@ const (
 	releaseTimeout = time.Second
 )
 
-// lock takes the carrier locks of all shards at once, so that no process delivers until unlock. Each is extended from the moment
-// it was taken, however long the others take. The context ends when one is lost.
+// lock takes the carrier locks of all shards at once, so that no process delivers until unlock. Each is extended from
+// the moment it was taken, however long the others take. The context ends when one is lost.
 func (o *Options) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	var held sync.WaitGroup
@@ -67,7 +67,8 @@ func takeOver(ctx context.Context, keeper store.Keeper) (store.Leadership, error
 	}
 }
 
-// holdLock extends a carrier lock until ctx ends, and releases it then. It ends ctx when the lock cannot be extended in time.
+// holdLock extends a carrier lock until ctx ends, and releases it then. It ends ctx when the lock cannot be extended in
+// time.
 func holdLock(ctx context.Context, l store.Leadership, end context.CancelCauseFunc) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

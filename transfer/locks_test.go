@@ -24,7 +24,8 @@ type distant struct {
 }
 
 func (s *distant) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return distantShard{next, s.delay} })
+	return storetest.WrapShards(s.Store,
+		func(_ int, next store.Shard) store.Shard { return distantShard{next, s.delay} })
 }
 
 type distantShard struct {
@@ -67,7 +68,8 @@ func TestLock_OfManyShardsIsKept(t *testing.T) {
 type withoutProgress struct{ store.Store }
 
 func (s withoutProgress) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return withoutProgressShard{next} })
+	return storetest.WrapShards(s.Store,
+		func(_ int, next store.Shard) store.Shard { return withoutProgressShard{next} })
 }
 
 type withoutProgressShard struct{ store.Shard }
@@ -86,7 +88,8 @@ func TestExport_OfJobsThatHaveLostTheirProgress(t *testing.T) {
 	for _, c := range claim(t, s, queues[0], 2) {
 		settle(t, s, c, policy.Verdict{Kind: policy.Again, Wait: time.Minute})
 	}
-	_, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), job.Ref{Namespace: "default", ID: "b"}, func(s *job.Spec) { s.URL = "https://o.example/" })
+	_, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), job.Ref{Namespace: "default", ID: "b"},
+		func(s *job.Spec) { s.URL = "https://o.example/" })
 	require.NoError(t, err)
 	file, _ := export(t, options(withoutProgress{s}))
 	require.Positive(t, bytes.Count(file, []byte(`"history"`)))

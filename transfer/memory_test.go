@@ -56,7 +56,10 @@ func (s generatedShard) GetRecords(_ context.Context, refs []job.Ref) (records [
 	for _, ref := range refs {
 		n := newJob(ref.ID, queues[0])
 		n.Body = s.body
-		r := store.Record{Job: job.Job{Spec: n.Spec, Progress: job.Progress{State: job.Scheduled, Version: 1, CreatedAt: at, DueAt: at, FirstDueAt: at}}}
+		r := store.Record{Job: job.Job{
+			Spec:     n.Spec,
+			Progress: job.Progress{State: job.Scheduled, Version: 1, CreatedAt: at, DueAt: at, FirstDueAt: at},
+		}}
 		if size += r.Size(); size > store.RecordBytes && len(records) > 0 {
 			break
 		}

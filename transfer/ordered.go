@@ -62,7 +62,8 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 	var keys []orderKey
 	unreadable := make(map[string]Row) // by id
 	f := store.Filter{
-		Namespace: q.Namespace, Topic: q.Topic, Lane: q.Lane, States: []job.State{job.Scheduled, job.Ready, job.Running},
+		Namespace: q.Namespace, Topic: q.Topic, Lane: q.Lane,
+		States: []job.State{job.Scheduled, job.Ready, job.Running},
 	}
 	err := eachPage(ctx, shard, f, func(page *store.Page) error {
 		jobs := make([]listed, len(page.Jobs))

@@ -43,7 +43,8 @@ type numbered[T any] struct {
 	value T
 }
 
-// read reads the next section. It returns io.EOF after the last line. Nothing of a section is returned before its checksum was checked.
+// read reads the next section. It returns io.EOF after the last line. Nothing of a section is returned before its
+// checksum was checked.
 func (r *reader) read() (*section, error) {
 	p := &section{}
 	ledger, hash, first, size := make(Ledger), sha256.New(), r.lines+1, int64(0)
@@ -155,7 +156,8 @@ func decodeStrictly(text []byte, into any) error {
 func checkHeader(h *header) (*header, error) {
 	switch {
 	case h.Format != formatVersion:
-		return nil, faultf(1, "has the format %d (of Ringback %s), and this version reads %d: use that version", h.Format, h.Version, formatVersion)
+		return nil, faultf(1, "has the format %d (of Ringback %s), and this version reads %d: use that "+
+			"version", h.Format, h.Version, formatVersion)
 	case len(h.ID) != len(store.NewToken()):
 		return nil, faultf(1, "id must be that of an export")
 	}
@@ -166,7 +168,8 @@ func checkHeader(h *header) (*header, error) {
 func (r *reader) checkSection(s *sectionEnd, count, first int, sum string) error {
 	switch {
 	case s.Number != r.sections+1:
-		return faultf(r.lines, "is the section %d, and must be %d: lines are missing, or come twice", s.Number, r.sections+1)
+		return faultf(r.lines, "is the section %d, and must be %d: lines are missing, or come "+
+			"twice", s.Number, r.sections+1)
 	case s.Lines != count:
 		return faultf(r.lines, "counts %d lines since line %d, and there are %d", s.Lines, first, count)
 	case s.SHA256 != sum:
@@ -177,8 +180,10 @@ func (r *reader) checkSection(s *sectionEnd, count, first int, sum string) error
 
 // checkEnd checks the last line, and that nothing comes after it.
 func (r *reader) checkEnd(e *end) error {
-	if e.Lines != r.lines || e.Sections != r.sections || e.Documents != r.documents || e.Jobs != r.ledger.Jobs() || !maps.Equal(e.Ledger, r.ledger) {
-		return faultf(r.lines, "counts %d lines, %d sections, %d documents and %d jobs, and there are %d, %d, %d and %d, or others",
+	if e.Lines != r.lines || e.Sections != r.sections || e.Documents != r.documents || e.Jobs != r.ledger.Jobs() ||
+		!maps.Equal(e.Ledger, r.ledger) {
+		return faultf(r.lines,
+			"counts %d lines, %d sections, %d documents and %d jobs, and there are %d, %d, %d and %d, or others",
 			e.Lines, e.Sections, e.Documents, e.Jobs, r.lines, r.sections, r.documents, r.ledger.Jobs())
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {

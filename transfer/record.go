@@ -29,8 +29,8 @@ type jobLine struct {
 	MaxAge      time.Duration     `json:"max_age,omitzero"`
 }
 
-// lineOf returns the line of a record. A running job is scheduled in it: its lease ends with the move. It is cancelled if that was
-// requested.
+// lineOf returns the line of a record. A running job is scheduled in it: its lease ends with the move. It is cancelled
+// if that was requested.
 func lineOf(r *store.Record, now time.Time) *jobLine {
 	l := &jobLine{Spec: r.Spec, Progress: r.Progress, Fingerprint: r.Fingerprint, MaxAge: r.MaxAge}
 	switch {
@@ -61,7 +61,8 @@ func lineOf(r *store.Record, now time.Time) *jobLine {
 
 // isText reports whether a body is written as text: as that it is hardly longer, and can be read.
 func isText(body []byte) bool {
-	return utf8.Valid(body) && !bytes.ContainsFunc(body, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' })
+	return utf8.Valid(body) && !bytes.ContainsFunc(body,
+		func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' })
 }
 
 // isCancelled reports whether a job is running and ends as cancelled with its lease.
@@ -121,15 +122,17 @@ func check(r *store.Record) error {
 		return err
 	}
 	for name, n := range map[string]int64{
-		"version": r.Version - 1, "generation": int64(r.Generation), "attempts": int64(r.Attempts), "failed_attempts": int64(r.FailedAttempts),
-		"consecutive_lost": int64(r.ConsecutiveLost), "status": int64(r.Status), "max_age": int64(r.MaxAge / time.Millisecond),
+		"version": r.Version - 1, "generation": int64(r.Generation), "attempts": int64(r.Attempts),
+		"failed_attempts": int64(r.FailedAttempts), "consecutive_lost": int64(r.ConsecutiveLost),
+		"status": int64(r.Status), "max_age": int64(r.MaxAge / time.Millisecond),
 	} {
 		if n < 0 || n > maxCount {
 			return fmt.Errorf("%s is out of range", name)
 		}
 	}
 	for name, t := range map[string]time.Time{
-		"created_at": r.CreatedAt, "due_at": r.DueAt, "first_due_at": r.FirstDueAt, "expires_at": r.ExpiresAt, "finished_at": r.FinishedAt,
+		"created_at": r.CreatedAt, "due_at": r.DueAt, "first_due_at": r.FirstDueAt, "expires_at": r.ExpiresAt,
+		"finished_at": r.FinishedAt,
 	} {
 		required := name != "expires_at" && name != "finished_at"
 		if t.IsZero() && required || !t.IsZero() && (t.Unix() <= 0 || t.Year() > 9999) || !t.Equal(job.Millis(t)) {

@@ -13,14 +13,19 @@ import (
 type UnreadableError struct{ Jobs int64 }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("the file is complete but for %d jobs that cannot be read: see the log, and ringback verify", e.Jobs)
+	return fmt.Sprintf("the file is complete but for %d jobs that cannot be read: see the log, and ringback verify",
+		e.Jobs)
 }
 
-// maxUnreadable bounds the jobs that an export leaves out: more are a fault of something else. It is a variable for tests.
+// maxUnreadable bounds the jobs that an export leaves out: more are a fault of something else. It is a variable for
+// tests.
 var maxUnreadable = 1000
 
 // eachReadable calls do for the records of jobs, in their order, and unreadable for those that cannot be read.
-func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do func(i int, r *store.Record) error, unreadable func(i int, err error) error) error {
+func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do func(
+	i int, r *store.Record,
+) error, unreadable func(i int, err error) error,
+) error {
 	for done, most := 0, sectionLines; done < len(jobs); {
 		refs := make([]job.Ref, min(most, len(jobs)-done))
 		for i := range refs {

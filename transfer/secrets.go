@@ -13,8 +13,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// removeFromValue replaces the secrets in the value of a document or in the body of an internal job: sealed headers, and the
-// members of signing secrets and client certificates.
+// removeFromValue replaces the secrets in the value of a document or in the body of an internal job: sealed headers,
+// and the members of signing secrets and client certificates.
 func removeFromValue(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

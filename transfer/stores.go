@@ -29,7 +29,8 @@ type Options struct {
 	// Version is that of Ringback.
 	Version string
 	Logger  *slog.Logger
-	// Progress is called after each section with the number of jobs so far, and that of all; 0: unknown. Nil: it is not.
+	// Progress is called after each section with the number of jobs so far, and that of all; 0: unknown. Nil: it is
+	// not.
 	Progress func(done, total int64)
 	// Jobs is the number of jobs in the file of an import, for Progress; 0: unknown.
 	Jobs int64
@@ -106,8 +107,8 @@ func eachDocument(ctx context.Context, s store.Settings, kind string, do func(st
 	}
 }
 
-// count counts the jobs of all stores by reading their lists. Pending are those that have not ended, also if they are counted as
-// cancelled.
+// count counts the jobs of all stores by reading their lists. Pending are those that have not ended, also if they are
+// counted as cancelled.
 func (o *Options) count(ctx context.Context) (ledger Ledger, pending int64, err error) {
 	ledger = make(Ledger)
 	of, err := o.namespaces(ctx)
@@ -193,7 +194,8 @@ func (o *Options) snapshot(ctx context.Context) (sum snapshot, err error) {
 			if err != nil {
 				return sum, fmt.Errorf("read counters: %w", err)
 			}
-			internal, err := r.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.WorkTopic, job.ScheduleTopic}})
+			internal, err := r.TopicStats(ctx,
+				store.StatsFilter{Namespace: namespace, Topics: []string{job.WorkTopic, job.ScheduleTopic}})
 			if err != nil {
 				return sum, fmt.Errorf("read counters: %w", err)
 			}

@@ -42,7 +42,8 @@ func model(shards int) store.Store { return storetest.NewModel(storetest.ModelOp
 
 func openSQLite(t *testing.T) store.Store {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ringback.db"), Limits: policy.Builtin().Limits()})
+	s, err := sqlite.Open(t.Context(),
+		sqlite.Options{Path: filepath.Join(t.TempDir(), "ringback.db"), Limits: policy.Builtin().Limits()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -78,7 +79,8 @@ func importFile(t tester, file []byte, o transfer.Options) transfer.Imported {
 func put(t tester, s store.Settings, kind, namespace, name, value string) {
 	t.Helper()
 	key := store.DocumentKey{Kind: kind, Namespace: namespace, Name: name}
-	_, err := s.PutDocument(context.Background(), store.NewToken(), store.Document{Key: key, Value: []byte(value)}, policy.Limits{})
+	_, err := s.PutDocument(context.Background(), store.NewToken(),
+		store.Document{Key: key, Value: []byte(value)}, policy.Limits{})
 	require.NoError(t, err)
 }
 
@@ -100,7 +102,8 @@ func shardOf(s store.Store, q job.Queue) store.Shard {
 
 func newJob(id string, q job.Queue) store.NewJob {
 	n := store.NewJob{New: job.New{Spec: job.Spec{
-		ID: id, Queue: q, URL: "https://" + q.Lane + "/", Method: "POST", BodyKind: job.BodyText, Body: []byte("body of " + id), ContentType: "text/plain; charset=utf-8",
+		ID: id, Queue: q, URL: "https://" + q.Lane + "/", Method: "POST", BodyKind: job.BodyText,
+		Body: []byte("body of " + id), ContentType: "text/plain; charset=utf-8",
 	}}}
 	n.Fingerprint = codec.Fingerprint(&n.New)
 	return n
@@ -117,7 +120,8 @@ func insert(t tester, s store.Store, jobs ...store.NewJob) {
 func claim(t tester, s store.Store, q job.Queue, most int) []store.ClaimedJob {
 	t.Helper()
 	result, err := shardOf(s, q).Claim(context.Background(), store.NewToken(), store.ClaimRequest{
-		Queues: []store.QueueClaim{{Queue: q, Max: most, Timeout: time.Minute}}, Max: most, MaxBytes: 1 << 20, Margin: time.Second,
+		Queues: []store.QueueClaim{{Queue: q, Max: most, Timeout: time.Minute}}, Max: most,
+		MaxBytes: 1 << 20, Margin: time.Second,
 	})
 	require.NoError(t, err)
 	return result.Jobs
@@ -127,7 +131,10 @@ func settle(t tester, s store.Store, c store.ClaimedJob, v policy.Verdict, outbo
 	t.Helper()
 	errs, _, err := shardOf(s, c.Queue).Settle(context.Background(), store.NewToken(), []store.Settlement{{
 		Ref: c.Ref(), Queue: c.Queue, Lease: c.Lease, Verdict: v, Outbox: outbox,
-		Attempt: job.Attempt{N: c.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(time.Now()), Status: 503, Verdict: v.Kind.String(), Reason: v.Reason, Error: "<busy>"},
+		Attempt: job.Attempt{
+			N: c.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(time.Now()), Status: 503,
+			Verdict: v.Kind.String(), Reason: v.Reason, Error: "<busy>",
+		},
 	}}, nil)
 	require.NoError(t, err)
 	require.NoError(t, errs[0])
@@ -144,7 +151,9 @@ func read(t tester, o transfer.Options, namespaces ...string) content {
 	t.Helper()
 	ctx, c := context.Background(), content{make(map[job.Ref]store.Record), make(map[store.DocumentKey]string)}
 	for _, s := range o.Stores {
-		for _, kind := range []string{tenancy.KindNamespace, tenancy.KindToken, tenancy.KindLastUses, store.KindTopic, store.KindSchedule} {
+		for _, kind := range []string{
+			tenancy.KindNamespace, tenancy.KindToken, tenancy.KindLastUses, store.KindTopic, store.KindSchedule,
+		} {
 			docs, _, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 0, 0)
 			require.NoError(t, err)
 			for _, doc := range docs {
@@ -217,12 +226,15 @@ var queues = []job.Queue{
 func fill(t *rapid.T, o transfer.Options) {
 	ctx, main := context.Background(), o.Stores[0].Store
 	shop := o.Stores[len(o.Stores)-1]
-	put(t, main, tenancy.KindNamespace, "default", "shop", fmt.Sprintf(`{"store":%q,"quota":{"pending":100}}`, shop.Name))
-	put(t, main, tenancy.KindToken, "default", "abcdefgh", `{"name":"api","role":"publish","namespace":"shop","bodies":false,"hash":"c2VjcmV0","created_at":"2026-01-01T00:00:00Z"}`)
+	put(t, main, tenancy.KindNamespace, "default", "shop",
+		fmt.Sprintf(`{"store":%q,"quota":{"pending":100}}`, shop.Name))
+	put(t, main, tenancy.KindToken, "default", "abcdefgh", `{"name":"api","role":"publish","namespace":"shop",`+
+		`"bodies":false,"hash":"c2VjcmV0","created_at":"2026-01-01T00:00:00Z"}`)
 	put(t, main, tenancy.KindLastUses, "default", "shop", `{"abcdefgh":1767225600}`)
 	put(t, main, store.KindSchedule, "default", "daily", `{"Cron":"0 8 * * *","JobID":"rb:schedule:daily:x"}`)
 	putTopic(t, main, "default", "ordered", policy.Topic{Ordered: true})
-	putTopic(t, main, "default", "orders", policy.Topic{Paused: rapid.Bool().Draw(t, "paused"), Secrets: []policy.Secret{{ID: "1", Value: "plain:top"}}})
+	putTopic(t, main, "default", "orders",
+		policy.Topic{Paused: rapid.Bool().Draw(t, "paused"), Secrets: []policy.Secret{{ID: "1", Value: "plain:top"}}})
 	putLane(t, main, queues[1], policy.Lane{LaneConcurrency: 3, Ordered: rapid.Bool().Draw(t, "ordered lane")})
 	putLane(t, main, job.Queue{Namespace: "default", Topic: "unused", Lane: "x"}, policy.Lane{Paused: true})
 	storeOf := func(q job.Queue) store.Store {
@@ -235,14 +247,24 @@ func fill(t *rapid.T, o transfer.Options) {
 		q := rapid.SampledFrom(queues).Draw(t, "queue")
 		s := storeOf(q)
 		n := newJob(fmt.Sprintf("job-%d", i), q)
-		n.Body = rapid.SampledFrom([][]byte{nil, {}, []byte(`{"a":"<ü>"}`), {0, 255}, []byte("\x01"), []byte("line\nline")}).Draw(t, "body")
+		n.Body = rapid.SampledFrom([][]byte{
+			nil,
+			{},
+			[]byte(`{"a":"<ü>"}`),
+			{0, 255},
+			[]byte("\x01"),
+			[]byte("line\nline"),
+		}).Draw(t, "body")
 		if n.Body == nil {
 			n.BodyKind, n.ContentType = job.BodyNone, ""
 		}
 		n.Header = map[string][]string{"X-A": {"1", "2"}, "Authorization": job.SealedValues("plain:\nsecret")}
 		n.Labels = map[string]string{"customer": "4 2"}
 		n.Retries, n.Ladder = new(3), policy.Ladder{time.Second, time.Minute}
-		n.OnDead = &policy.Callback{URL: "https://o.example/", Headers: map[string][]string{"X-Token": job.SealedValues("plain:\nx")}}
+		n.OnDead = &policy.Callback{
+			URL:     "https://o.example/",
+			Headers: map[string][]string{"X-Token": job.SealedValues("plain:\nx")},
+		}
 		n.MaxAge = time.Duration(rapid.SampledFrom([]int{0, 100}).Draw(t, "max age")) * time.Hour
 		if rapid.Bool().Draw(t, "generated") {
 			n.Fingerprint = nil
@@ -257,16 +279,19 @@ func fill(t *rapid.T, o transfer.Options) {
 			_, err := shard.Cancel(ctx, store.NewToken(), n.Ref(), store.Cancellation{Actor: "<me>"})
 			require.NoError(t, err)
 		case 1:
-			_, err := storetest.Edit(ctx, shard, store.NewToken(), n.Ref(), func(s *job.Spec) { s.URL = "https://other.example/" })
+			_, err := storetest.Edit(ctx, shard, store.NewToken(), n.Ref(),
+				func(s *job.Spec) { s.URL = "https://other.example/" })
 			require.NoError(t, err)
 		case 2:
-			_, err := shard.Replace(ctx, store.NewToken(), n.Ref(), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
+			_, err := shard.Replace(ctx, store.NewToken(), n.Ref(),
+				store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 			require.NoError(t, err)
 		}
 		for _, c := range claim(t, s, q, 2) {
 			switch rapid.IntRange(0, 5).Draw(t, "verdict") {
 			case 0:
-				settle(t, s, c, policy.Verdict{Kind: policy.Delivered}, newJob("callback-"+c.ID, job.Queue{Namespace: q.Namespace, Topic: job.CallbackTopic, Lane: "c.example:443"}))
+				settle(t, s, c, policy.Verdict{Kind: policy.Delivered}, newJob("callback-"+
+					c.ID, job.Queue{Namespace: q.Namespace, Topic: job.CallbackTopic, Lane: "c.example:443"}))
 			case 1, 2:
 				settle(t, s, c, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp})
 				if rapid.Bool().Draw(t, "revive") {
@@ -351,7 +376,8 @@ func (c *cut) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// many returns a store with n jobs, some of them in an ordered queue. The lists of SQLite are faster than those of the model.
+// many returns a store with n jobs, some of them in an ordered queue. The lists of SQLite are faster than those of the
+// model.
 func many(t *testing.T, n int) store.Store {
 	t.Helper()
 	s := openSQLite(t)
@@ -440,7 +466,8 @@ func TestImport_InterruptedAndRepeated(t *testing.T) {
 	require.Equal(t, read(t, from, "default").jobs, read(t, options(inner), "default").jobs)
 }
 
-// interrupted is a store of which some calls of PutRecords are carried out, and the next ones fail, every other behind its end.
+// interrupted is a store of which some calls of PutRecords are carried out, and the next ones fail, every other behind
+// its end.
 type interrupted struct {
 	store.Store
 
@@ -456,7 +483,9 @@ type interruptedShard struct {
 	*interrupted
 }
 
-func (s interruptedShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
+func (s interruptedShard) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) ([]store.Outcome, error) {
 	switch left := s.left.Add(-1); {
 	case left >= 0:
 		return s.Shard.PutRecords(ctx, token, records)
@@ -493,7 +522,8 @@ func TestImport_RefusesWhatIsStoredOtherwise(t *testing.T) {
 			conflict, ok := errors.AsType[*transfer.ConflictError](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, name, conflict.What)
-			require.Contains(t, strings.Split(string(file), "\n")[conflict.Line-1], map[bool]string{true: `"id":"b"`, false: `"name":"orders"`}[strings.HasPrefix(name, "job")])
+			require.Contains(t, strings.Split(string(file), "\n")[conflict.Line-1],
+				map[bool]string{true: `"id":"b"`, false: `"name":"orders"`}[strings.HasPrefix(name, "job")])
 			require.NoError(t, transfer.CheckImports(t.Context(), to))
 			_, err = transfer.Import(t.Context(), bytes.NewReader(file), options(to))
 			if strings.HasPrefix(name, "topic") {
@@ -544,22 +574,40 @@ func TestImport_RefusesDamagedFiles(t *testing.T) {
 		line  int
 		error string
 	}{
-		"empty":                {"", 0, "cut off after line 0"},
-		"no header":            {join(func(l []string) []string { return l[1:] }), 1, "ringback_export"},
-		"truncated":            {string(whole[:len(whole)/2]), 0, "cut off after line"},
-		"without the end":      {join(func(l []string) []string { return l[:len(l)-1] }), 0, "cut off after line"},
-		"a line is missing":    {join(func(l []string) []string { return append(l[:9], l[10:]...) }), 32, "counts 32 lines"},
+		"empty":           {"", 0, "cut off after line 0"},
+		"no header":       {join(func(l []string) []string { return l[1:] }), 1, "ringback_export"},
+		"truncated":       {string(whole[:len(whole)/2]), 0, "cut off after line"},
+		"without the end": {join(func(l []string) []string { return l[:len(l)-1] }), 0, "cut off after line"},
+		"a line is missing": {
+			join(func(l []string) []string { return append(l[:9], l[10:]...) }), 32, "counts 32 lines",
+		},
 		"a section is missing": {join(func(l []string) []string { return append(l[:33], l[66:]...) }), 0, "must be 2"},
-		"a byte is another":    {strings.Replace(string(whole), "body of job-44", "body of job-45", 1), 0, "one of them is damaged"},
-		"no JSON":              {join(func(l []string) []string { l[19] = "{\"job\"\n"; return l }), 20, ""},
-		"two values":           {join(func(l []string) []string { l[19] = strings.TrimSpace(l[19]) + l[20]; return l }), 20, "one JSON object"},
-		"an unknown member":    {join(func(l []string) []string { l[19] = strings.Replace(l[19], `"url"`, `"urls"`, 1); return l }), 20, "urls"},
-		"an unknown kind":      {join(func(l []string) []string { l[19] = "{\"jobs\":{}}\n"; return l }), 20, "jobs"},
-		"two members":          {join(func(l []string) []string { l[19] = "{\"job\":{},\"end\":{}}\n"; return l }), 20, "one of"},
-		"a bad id":             {join(func(l []string) []string { l[19] = strings.Replace(l[19], `"id":"`, `"id":"/`, 1); return l }), 20, "id is not valid"},
-		"a running job":        {join(func(l []string) []string { l[19] = strings.Replace(l[19], `"scheduled"`, `"running"`, 1); return l }), 20, "state must be"},
-		"another format":       {strings.Replace(string(whole), `"format":1`, `"format":2`, 1), 1, "format 2"},
-		"something after it":   {string(whole) + "\n", len(lines) + 1, "after the last line"},
+		"a byte is another": {
+			strings.Replace(string(whole), "body of job-44", "body of job-45", 1), 0, "one of them is damaged",
+		},
+		"no JSON": {join(func(l []string) []string { l[19] = "{\"job\"\n"; return l }), 20, ""},
+		"two values": {
+			join(func(l []string) []string { l[19] = strings.TrimSpace(l[19]) + l[20]; return l }),
+			20, "one JSON object",
+		},
+		"an unknown member": {join(func(l []string) []string {
+			l[19] = strings.Replace(l[19], `"url"`, `"urls"`, 1)
+			return l
+		}), 20, "urls"},
+		"an unknown kind": {join(func(l []string) []string { l[19] = "{\"jobs\":{}}\n"; return l }), 20, "jobs"},
+		"two members": {
+			join(func(l []string) []string { l[19] = "{\"job\":{},\"end\":{}}\n"; return l }), 20, "one of",
+		},
+		"a bad id": {join(func(l []string) []string {
+			l[19] = strings.Replace(l[19], `"id":"`, `"id":"/`, 1)
+			return l
+		}), 20, "id is not valid"},
+		"a running job": {join(func(l []string) []string {
+			l[19] = strings.Replace(l[19], `"scheduled"`, `"running"`, 1)
+			return l
+		}), 20, "state must be"},
+		"another format":     {strings.Replace(string(whole), `"format":1`, `"format":2`, 1), 1, "format 2"},
+		"something after it": {string(whole) + "\n", len(lines) + 1, "after the last line"},
 		"another ledger": {join(func(l []string) []string {
 			l[len(l)-1] = strings.ReplaceAll(l[len(l)-1], "75", "76") + "\n"
 			return l
@@ -679,17 +727,20 @@ func TestExport_LeavesSecretsOut(t *testing.T) {
 	headers := map[string][]string{"Authorization": sealed, "X-Plain": {"shown"}}
 	callback := &policy.Callback{URL: "https://o.example/", Headers: headers}
 	putTopic(t, s, "default", "orders", policy.Topic{
-		Headers: headers, Secrets: []policy.Secret{{ID: "1", Value: "plain:" + secret}}, OnDead: callback, OnBacklog: &policy.Backlog{Callback: *callback, MoreThan: 1},
+		Headers: headers, Secrets: []policy.Secret{{ID: "1", Value: "plain:" + secret}}, OnDead: callback,
+		OnBacklog:  &policy.Backlog{Callback: *callback, MoreThan: 1},
 		ClientCert: &policy.ClientCert{Chain: "chain", Key: "plain:" + secret},
 	})
-	putLane(t, s, queues[0], policy.Lane{Headers: headers, Secrets: []policy.Secret{{ID: "1", Value: "plain:" + secret}}})
+	putLane(t, s, queues[0],
+		policy.Lane{Headers: headers, Secrets: []policy.Secret{{ID: "1", Value: "plain:" + secret}}})
 	spec, err := json.Marshal(job.Spec{Header: headers, URL: "https://a.example/"})
 	require.NoError(t, err)
 	put(t, s, store.KindSchedule, "default", "daily", `{"Job":`+string(spec)+`}`)
 	put(t, s, tenancy.KindToken, "default", "abcdefgh", `{"name":"api","hash":"`+secret+`"}`)
 	n := newJob("a", queues[0])
 	n.Header, n.OnDead, n.OnDelivered = headers, callback, callback
-	internal := newJob("rb:work:0123456789abcdefghijk", job.Queue{Namespace: "default", Topic: "_work", Lane: "default"})
+	internal := newJob("rb:work:0123456789abcdefghijk",
+		job.Queue{Namespace: "default", Topic: "_work", Lane: "default"})
 	internal.Body = []byte(`{"header":{"Authorization":["\u0000plain:\n` + secret + `"]}}`)
 	insert(t, s, n, internal)
 
@@ -708,7 +759,10 @@ func TestExport_LeavesSecretsOut(t *testing.T) {
 	_, err = seal.New().Open(sealedHeader, "headers/Authorization")
 	require.ErrorIs(t, err, seal.ErrRemoved)
 	var p policy.Topic
-	require.NoError(t, json.Unmarshal([]byte(c.documents[store.DocumentKey{Kind: store.KindTopic, Namespace: "default", Name: "orders"}]), &p))
+	require.NoError(t, json.Unmarshal([]byte(c.documents[store.DocumentKey{
+		Kind:      store.KindTopic,
+		Namespace: "default", Name: "orders",
+	}]), &p))
 	for _, removed := range []policy.Sealed{p.Secrets[0].Value, p.ClientCert.Key} {
 		_, err = seal.New().Open(string(removed), "x")
 		require.ErrorIs(t, err, seal.ErrRemoved)
@@ -721,7 +775,10 @@ func TestImport_PlacesNamespacesOnStores(t *testing.T) {
 	insert(t, from.Stores[1].Store, newJob("a", queues[3]))
 	insert(t, from.Stores[0].Store, newJob("a", queues[0]))
 	file, ledger := export(t, from)
-	require.Equal(t, transfer.Ledger{{Namespace: "default", Topic: "orders", State: "pending"}: 1, {Namespace: "shop", Topic: "orders", State: "pending"}: 1}, ledger)
+	require.Equal(t, transfer.Ledger{
+		{Namespace: "default", Topic: "orders", State: "pending"}: 1,
+		{Namespace: "shop", Topic: "orders", State: "pending"}:    1,
+	}, ledger)
 
 	_, err := transfer.Check(t.Context(), bytes.NewReader(file), options(model(1)))
 	require.ErrorContains(t, err, "pass --store eu=URL")
@@ -732,7 +789,10 @@ func TestImport_PlacesNamespacesOnStores(t *testing.T) {
 }
 
 func TestLedger_PrintsATable(t *testing.T) {
-	a := transfer.Ledger{{Namespace: "default", Topic: "orders", State: "pending"}: 12, {Namespace: "default", Topic: "mails", State: "dead"}: 1}
+	a := transfer.Ledger{
+		{Namespace: "default", Topic: "orders", State: "pending"}: 12,
+		{Namespace: "default", Topic: "mails", State: "dead"}:     1,
+	}
 	b := maps.Clone(a)
 	delete(b, transfer.Row{Namespace: "default", Topic: "mails", State: "dead"})
 	require.Equal(t, strings.TrimLeft(`

@@ -15,7 +15,8 @@ import (
 	"github.com/ringback/ringback/transfer"
 )
 
-// blinking is a store that is unavailable for every other call that reads jobs or documents by their names, or jobs in a list.
+// blinking is a store that is unavailable for every other call that reads jobs or documents by their names, or jobs in
+// a list.
 type blinking struct {
 	store.Store
 
@@ -37,7 +38,8 @@ func (s *blinking) GetDocuments(ctx context.Context, keys []store.DocumentKey) (
 }
 
 func (s *blinking) Shards() []store.Shard {
-	return storetest.WrapShards(s.Store, func(_ int, next store.Shard) store.Shard { return &blinkingShard{Shard: next} })
+	return storetest.WrapShards(s.Store,
+		func(_ int, next store.Shard) store.Shard { return &blinkingShard{Shard: next} })
 }
 
 type blinkingShard struct {

@@ -55,7 +55,8 @@ func (w *writer) write(l *line, at *place) error {
 	return nil
 }
 
-// leaveOut counts a job that could not be read. at is the place after it: an export that is resumed there does not count it again.
+// leaveOut counts a job that could not be read. at is the place after it: an export that is resumed there does not
+// count it again.
 func (w *writer) leaveOut(row Row, at *place) {
 	w.unreadable[row]++
 	w.next = at
@@ -67,7 +68,8 @@ func (w *writer) endSection() error {
 		return nil
 	}
 	text, err := encodeLine(&line{Section: &sectionEnd{
-		Number: w.sections + 1, Lines: w.count, SHA256: hex.EncodeToString(w.hash.Sum(nil)), Unreadable: w.unreadable, Next: w.next,
+		Number: w.sections + 1, Lines: w.count, SHA256: hex.EncodeToString(w.hash.Sum(nil)),
+		Unreadable: w.unreadable, Next: w.next,
 	}})
 	if err != nil {
 		return err

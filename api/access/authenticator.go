@@ -30,8 +30,8 @@ type Stored interface {
 // NamespaceHeader is the header in which a root chooses a namespace.
 const NamespaceHeader = "Ringback-Namespace"
 
-// Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many wrong
-// tokens come are answered 429, late. A correct token is never refused or delayed for that.
+// Authenticator finds the principal of requests. Failures are logged, at most one a second. Addresses from which many
+// wrong tokens come are answered 429, late. A correct token is never refused or delayed for that.
 type Authenticator struct {
 	roots   hashes
 	metrics hashes
@@ -44,7 +44,10 @@ type Authenticator struct {
 
 // NewAuthenticator returns an Authenticator.
 func NewAuthenticator(o Options, stored Stored, log *slog.Logger) *Authenticator {
-	a := &Authenticator{stored: stored, root: access.NewRoot(access.Root, job.DefaultNamespace), failed: limitedlog.Log{Logger: log}}
+	a := &Authenticator{
+		stored: stored, root: access.NewRoot(access.Root, job.DefaultNamespace),
+		failed: limitedlog.Log{Logger: log},
+	}
 	a.roots.watch(o.Tokens, o.WatchTokens)
 	a.metrics.watch(o.MetricsTokens, o.WatchMetricsTokens)
 	if len(o.Tokens) == 0 {
@@ -90,7 +93,8 @@ func (a *Authenticator) Principal(ctx context.Context, r *http.Request) (*access
 		return p, nil
 	case !p.Root:
 		return nil, response.NewProblem(response.Forbidden,
-			"the token is for the namespace "+p.Namespace+": only a root token may choose another with "+NamespaceHeader)
+			"the token is for the namespace "+p.Namespace+": only a root token may choose another with "+
+				NamespaceHeader)
 	case len(chosen) > 1 || !job.IsNamespace(chosen[0]):
 		return nil, response.NewProblem(response.InvalidRequest,
 			NamespaceHeader+" must name one namespace: 1 to 32 of a-z 0-9 and -, not beginning with -")
@@ -130,7 +134,8 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 	expired, isExpired := errors.AsType[*access.ExpiredError](err)
 	switch {
 	case isExpired:
-		return nil, a.unauthorized(r, response.TokenExpired, "the token expired at "+expired.At.Format(time.RFC3339)+": create another")
+		return nil, a.unauthorized(r, response.TokenExpired, "the token expired at "+expired.At.Format(time.RFC3339)+
+			": create another")
 	case errors.Is(err, access.ErrMalformed):
 		return nil, a.wrong(ctx, r, response.TokenMalformed, "the token is mistyped or cut off: its checksum is wrong")
 	case errors.Is(err, access.ErrUnknown):
@@ -143,7 +148,8 @@ func (a *Authenticator) find(ctx context.Context, r *http.Request) (*access.Prin
 func (a *Authenticator) bearer(ctx context.Context, r *http.Request) (string, error) {
 	given := r.Header["Authorization"]
 	if len(given) == 0 {
-		return "", a.unauthorized(r, response.TokenMissing, "a token is required: send the header Authorization: Bearer <token>")
+		return "", a.unauthorized(r, response.TokenMissing,
+			"a token is required: send the header Authorization: Bearer <token>")
 	}
 	scheme, text, _ := strings.Cut(given[0], " ")
 	text = strings.TrimSpace(text)
@@ -167,11 +173,12 @@ func (a *Authenticator) CheckMetrics(r *http.Request) error {
 	if a.metrics.has(hash) || a.roots.has(hash) {
 		return nil
 	}
-	return a.wrong(ctx, r, response.TokenUnknown, "no such token: /metrics requires one of --metrics-token-file, or a root token")
+	return a.wrong(ctx, r, response.TokenUnknown,
+		"no such token: /metrics requires one of --metrics-token-file, or a root token")
 }
 
-// wrong is unauthorized for a wrong token, and too many of them. Those wait, without a place among the requests in flight, so
-// that guesses of a token take time and the others behind the address notice nothing.
+// wrong is unauthorized for a wrong token, and too many of them. Those wait, without a place among the requests in
+// flight, so that guesses of a token take time and the others behind the address notice nothing.
 func (a *Authenticator) wrong(ctx context.Context, r *http.Request, code response.Code, detail string) error {
 	wait := a.failures.add(r.RemoteAddr, time.Now())
 	if wait == 0 {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// failureBurst is how many failed attempts of an address are answered at once, failureEvery the time between later ones.
+	// failureBurst is how many failed attempts of an address are answered at once, failureEvery the time between later
+	// ones.
 	failureBurst = 20
 	failureEvery = time.Second
 	// maxFailureDelay bounds how long an answer waits.
@@ -17,8 +18,9 @@ const (
 	failureTable = 1024
 )
 
-// failures counts failed attempts per address. Addresses share places in a table of fixed size: one that fails takes the place
-// of the other, which begins anew. So the memory is bounded, and an attacker with many addresses is limited less.
+// failures counts failed attempts per address. Addresses share places in a table of fixed size: one that fails takes
+// the place of the other, which begins anew. So the memory is bounded, and an attacker with many addresses is limited
+// less.
 type failures struct {
 	mu    sync.Mutex // guards table
 	table [failureTable]failure
@@ -33,8 +35,8 @@ type failure struct {
 // failureSeed makes the places of addresses unpredictable.
 var failureSeed = maphash.MakeSeed()
 
-// add counts a failed attempt of a remote address. It returns how long its answer has to wait, behind those of the attempts
-// before it; zero: the burst is not used up.
+// add counts a failed attempt of a remote address. It returns how long its answer has to wait, behind those of the
+// attempts before it; zero: the burst is not used up.
 func (f *failures) add(remote string, now time.Time) time.Duration {
 	addr := prefixOf(remote)
 	f.mu.Lock()
@@ -51,7 +53,8 @@ func (f *failures) add(remote string, now time.Time) time.Duration {
 	return max(place.forgiveAt.Sub(burst), 0)
 }
 
-// prefixOf returns the address of an IPv4 client, and of an IPv6 client its network, in which it can choose any address.
+// prefixOf returns the address of an IPv4 client, and of an IPv6 client its network, in which it can choose any
+// address.
 func prefixOf(remote string) netip.Prefix {
 	parsed, err := netip.ParseAddrPort(remote)
 	if err != nil {

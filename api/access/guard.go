@@ -45,8 +45,8 @@ type Options struct {
 	Hosts []string
 }
 
-// guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options) and cross-origin requests.
-// Refusals are logged, at most one a second.
+// guard refuses, in this order: requests of jobs, requests to a foreign host name (see Options) and cross-origin
+// requests. Refusals are logged, at most one a second.
 //
 // A job that could call an API could register jobs. The sender does not dial its own process's listener. attemptHeader
 // identifies requests that come another way: from another process, a published port, address translation or a load
@@ -75,9 +75,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case fromAttempt(r.Header):
 		g.forbid(w, r, "a job cannot call the API")
 	case g.Loopback && !toLoopback(r.Host) && !g.isAllowedHost(r.Host):
-		g.forbid(w, r, "this server listens on loopback and serves requests to localhost, 127.0.0.1, [::1] and the names in --allowed-hosts only")
+		g.forbid(w, r, "this server listens on loopback and serves requests to localhost, 127.0.0.1, [::1] and the "+
+			"names in --allowed-hosts only")
 	case g.CheckHost && !g.Loopback && !toAddress(r.Host) && !g.isAllowedHost(r.Host):
-		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in --allowed-hosts only")
+		g.forbid(w, r, "this server needs no token and serves requests to addresses, localhost and the names in "+
+			"--allowed-hosts only")
 	case g.origin.Check(r) != nil:
 		g.forbid(w, r, "cross-origin requests are refused: a proxy must forward the header Host")
 	default:
@@ -122,8 +124,8 @@ func (g *guard) isAllowedHost(host string) bool {
 	return slices.Contains(g.Hosts, normalize(hostOf(host)))
 }
 
-// toLoopback reports whether a Host is localhost or a loopback address, with any port. No foreign DNS server can serve a
-// page under these.
+// toLoopback reports whether a Host is localhost or a loopback address, with any port. No foreign DNS server can serve
+// a page under these.
 func toLoopback(host string) bool {
 	name := hostOf(host)
 	ip, ok := addressOf(name)

@@ -15,7 +15,10 @@ import (
 // Register registers many jobs and answers with a result for each, in order. A stream is handled by stream.
 func (h *Handler) Register(w http.ResponseWriter, r *http.Request) error {
 	if len(r.Header[request.IdempotencyKey]) > 0 {
-		return response.Invalid(job.FieldError{Field: request.IdempotencyKey, Detail: "is for a single job: set the id of each job of the batch instead"})
+		return response.Invalid(job.FieldError{
+			Field:  request.IdempotencyKey,
+			Detail: "is for a single job: set the id of each job of the batch instead",
+		})
 	}
 	if content.IsNDJSON(r) {
 		return h.stream(w, r)

@@ -23,8 +23,8 @@ import (
 //
 //	request ─▶ Reader ─▶ batch: lines that arrived together are registered together ─▶ ResultBuffer ─▶ answer
 //
-// The handler reads and registers; the buffer's goroutine writes. So a client may wait for each result, or send all jobs
-// before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
+// The handler reads and registers; the buffer's goroutine writes. So a client may wait for each result, or send all
+// jobs before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
 //
 // The status is sent before the first line is read. The last line of a stream that ends early is the reason.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
@@ -60,7 +60,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
-	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended, func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
+	t := ndjson.NewResultBuffer(w, rc, limits.Metered(r), deadlines.Ended,
+		func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
 	maxLine := int(content.Limit(h.maxBody))
 	s := stream{
@@ -130,7 +131,8 @@ func (s *stream) registerLines(ctx context.Context) *response.Problem {
 		}
 		if jobs += len(group); jobs > request.MaxBatchJobs {
 			return response.NewProblem(response.TooLarge, fmt.Sprintf(
-				"line %d exceeds the maximum of %d jobs: send the rest in another stream", group[0].N, request.MaxBatchJobs))
+				"line %d exceeds the maximum of %d jobs: send the rest in another stream",
+				group[0].N, request.MaxBatchJobs))
 		}
 		if _, err := s.callers.Principal(ctx, s.request); err != nil {
 			return response.FromError(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// slack bounds the bytes of a request without the body: headers (its own and those of two callbacks), URLs and labels, with
-// every byte escaped.
+// slack bounds the bytes of a request without the body: headers (its own and those of two callbacks), URLs and labels,
+// with every byte escaped.
 const slack = 768 << 10
 
 // growth is the bytes of JSON per byte of a body: six for an escape such as \u001b. Base64 takes four for three. Only
@@ -67,7 +67,8 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBo
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, response.NewProblem(response.RequestTimeout, fmt.Sprintf(
-				"request timeout: send the request within %v, and each part of it within %v", limits.ReadTimeout, limits.StallTimeout))
+				"request timeout: send the request within %v, and each part of it within %v",
+				limits.ReadTimeout, limits.StallTimeout))
 		}
 		if err != nil {
 			return nil, readError(err)
@@ -121,7 +122,8 @@ func CheckContentType(r *http.Request) error {
 		return response.NewProblem(response.UnsupportedMediaType,
 			"only POST /v1/batch accepts NDJSON: send JSON, and the header Content-Type: application/json")
 	default:
-		return response.NewProblem(response.UnsupportedMediaType, "send JSON, and the header Content-Type: application/json")
+		return response.NewProblem(response.UnsupportedMediaType, "send JSON, and the header Content-Type: "+
+			"application/json")
 	}
 }
 

@@ -23,8 +23,8 @@ func IfMatch(r *http.Request) (int64, error) {
 	return revision, nil
 }
 
-// IfRevision returns the revision of the settings that a change requires, as store.CheckCondition takes it: that in If-Match,
-// or store.MustNotExist for If-None-Match: *. Revision 0 means that no settings are stored.
+// IfRevision returns the revision of the settings that a change requires, as store.CheckCondition takes it: that in
+// If-Match, or store.MustNotExist for If-None-Match: *. Revision 0 means that no settings are stored.
 func IfRevision(r *http.Request) (int64, error) {
 	match, noneMatch := r.Header.Values("If-Match"), r.Header.Values("If-None-Match")
 	switch {
@@ -63,7 +63,8 @@ func Bodiless[T any](r *http.Request, path func(*http.Request) (T, error)) (foun
 }
 
 func invalidIfMatch() error {
-	return response.NewProblem(response.InvalidRequest, `If-Match must be one revision in quotes, as ETag gives it: "3"`)
+	return response.NewProblem(response.InvalidRequest,
+		`If-Match must be one revision in quotes, as ETag gives it: "3"`)
 }
 
 // isAny reports whether a condition is *.
@@ -79,7 +80,8 @@ func revisionIn(tags []string) (int64, bool) {
 	return int64(revision), len(tags) == 1 && len(tag) == len(bare)+2 && err == nil
 }
 
-// NotModified reports whether If-None-Match of a GET names a revision. It compares weakly, as RFC 9110, 13.1.2 requires.
+// NotModified reports whether If-None-Match of a GET names a revision. It compares weakly, as RFC 9110, 13.1.2
+// requires.
 func NotModified(r *http.Request, revision int64) (bool, error) {
 	values := r.Header.Values("If-None-Match")
 	if len(values) == 0 || isAny(values) {
@@ -87,7 +89,8 @@ func NotModified(r *http.Request, revision int64) (bool, error) {
 	}
 	found, ok := hasTag(strings.Join(values, ","), ETag(revision))
 	if !ok {
-		return false, response.NewProblem(response.InvalidRequest, `If-None-Match must be *, or a list of revisions in quotes: "3", "4"`)
+		return false, response.NewProblem(response.InvalidRequest,
+			`If-None-Match must be *, or a list of revisions in quotes: "3", "4"`)
 	}
 	return found, nil
 }
@@ -124,8 +127,8 @@ var (
 	SettingsConditions = []string{"If-Match", "If-None-Match"}
 )
 
-// CheckConditions refuses conditions of a change that its handler does not evaluate. If-Modified-Since applies to GET and
-// HEAD only (RFC 9110, 13.1.3).
+// CheckConditions refuses conditions of a change that its handler does not evaluate. If-Modified-Since applies to GET
+// and HEAD only (RFC 9110, 13.1.3).
 func CheckConditions(r *http.Request, evaluated []string) error {
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Unmodified-Since"} {
 		if len(r.Header.Values(name)) > 0 && !slices.Contains(evaluated, name) {
@@ -136,7 +139,8 @@ func CheckConditions(r *http.Request, evaluated []string) error {
 }
 
 func unsupportedCondition(name string) string {
-	return name + " is not supported here: changes of a job accept If-Match, changes of topics, lanes and secrets also If-None-Match"
+	return name + " is not supported here: changes of a job accept If-Match, changes of topics, lanes and secrets " +
+		"also If-None-Match"
 }
 
 // CheckEncoding refuses compressed content and names the supported coding (RFC 9110, 12.5.3).

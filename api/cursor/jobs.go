@@ -22,7 +22,8 @@ const (
 const version = 1
 
 // errOtherList is the error of a cursor of another list of jobs.
-var errOtherList = errors.New("is of another list: repeat its other parameters unchanged, but for limit, or leave cursor out")
+var errOtherList = errors.New("is of another list: repeat its other parameters unchanged, but for limit, or leave " +
+	"cursor out")
 
 // ofJobs is the content of a cursor of a list of jobs: a position, and the list that has it.
 type ofJobs struct {
@@ -45,7 +46,8 @@ func EncodeJobs(f *store.Filter, at store.Position) (string, error) {
 func DecodeJobs(text string, f *store.Filter) (store.Position, error) {
 	var c ofJobs
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if len(text) > maxCursor || err != nil || json.Unmarshal(raw, &c) != nil || c.Version != version || !isPosition(c.Position) {
+	if len(text) > maxCursor || err != nil || json.Unmarshal(raw, &c) != nil || c.Version != version ||
+		!isPosition(c.Position) {
 		return store.Position{}, ErrInvalid
 	}
 	if list, err := fingerprint(f); err != nil || c.List != list {

@@ -29,7 +29,8 @@ func Handler(service Service, serveList ServeList) func(http.ResponseWriter, *ht
 		q := request.NewQuery(r)
 		principal := access.PrincipalOf(r.Context())
 		filter := store.HeldFilter{
-			Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match, Limit: q.Limit(standardLimit),
+			Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match,
+			Limit: q.Limit(standardLimit),
 		}
 		switch {
 		case filter.Topic != "" && !job.IsTopic(filter.Topic):

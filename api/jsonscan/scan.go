@@ -42,7 +42,8 @@ func CheckJSON(text []byte, first int) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = max(int(e.Offset)-1, 0)
 	}
-	return response.NewProblem(response.InvalidJSON, fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
+	return response.NewProblem(response.InvalidJSON,
+		fmt.Sprintf("invalid JSON at %s: %v", place(text[:min(at, len(text))], first), err))
 }
 
 // place names the position after a text that begins in line first. Columns are counted in bytes.
@@ -52,8 +53,8 @@ func place(before []byte, first int) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// Members iterates over the members of an object that CheckJSON accepted: names without escapes, and values as they were
-// sent.
+// Members iterates over the members of an object that CheckJSON accepted: names without escapes, and values as they
+// were sent.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		rest := object[1:]

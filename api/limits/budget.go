@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store take
-// about three times its bytes in addition.
+// Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store
+// take about three times its bytes in addition.
 const (
 	// LargeBytes bounds bodies of more than SmallBody, together, unless a single request may be larger.
 	LargeBytes = 48 << 20
@@ -20,7 +20,8 @@ const (
 	FirstRoom = 4 << 10
 )
 
-// MaxStreams bounds the streams of registrations in flight, each of which may fill a ndjson.ResultBuffer and a group of lines.
+// MaxStreams bounds the streams of registrations in flight, each of which may fill a ndjson.ResultBuffer and a group of
+// lines.
 const MaxStreams = 64
 
 const (
@@ -32,8 +33,8 @@ const (
 	StallTimeout = 10 * time.Second
 )
 
-// A BodyBudget bounds the bytes of request bodies in memory. Bytes are reserved as they arrive, so a silent client holds
-// at most FirstRoom. It is safe for concurrent use.
+// A BodyBudget bounds the bytes of request bodies in memory. Bytes are reserved as they arrive, so a silent client
+// holds at most FirstRoom. It is safe for concurrent use.
 type BodyBudget struct {
 	large, all int64 // bounds of large bodies, and of all bodies
 	used       atomic.Int64

@@ -22,19 +22,23 @@ const (
 	OpenWriteTimeout = 15 * time.Second
 )
 
-// MaxConnections returns the number of connections of a server that serves bound requests at once: those that are idle or
-// serve other kinds of requests have room.
+// MaxConnections returns the number of connections of a server that serves bound requests at once: those that are idle
+// or serve other kinds of requests have room.
 func MaxConnections(bound int) int { return bound + bound/8 + 2*maxMonitoring }
 
-// BoundConnections bounds a server's connections and its requests in flight. Beyond MaxConnections, a new connection closes
-// the one that has been idle for longest, or has not yet sent a full header. With bound requests in flight another is answered
-// 503. Requests for health, readiness and metrics have a bound each, so that they are answered meanwhile. Open requests have
-// none: their connections count as idle. Call it once, before the server serves; bound is at least 1.
+// BoundConnections bounds a server's connections and its requests in flight. Beyond MaxConnections, a new connection
+// closes the one that has been idle for longest, or has not yet sent a full header. With bound requests in flight
+// another is answered 503. Requests for health, readiness and metrics have a bound each, so that they are answered
+// meanwhile. Open requests have none: their connections count as idle. Call it once, before the server serves; bound is
+// at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{
 		maxOpen: MaxConnections(bound), next: s.Handler, sockets: make(map[net.Conn]*connection),
-		requests:   inFlight{max: bound},
-		monitoring: map[string]*inFlight{"/healthz": {max: maxMonitoring}, "/readyz": {max: maxMonitoring}, "/metrics": {max: maxMonitoring}},
+		requests: inFlight{max: bound},
+		monitoring: map[string]*inFlight{
+			"/healthz": {max: maxMonitoring}, "/readyz": {max: maxMonitoring},
+			"/metrics": {max: maxMonitoring},
+		},
 	}
 	c.evicted.Logger, c.refused.Logger = log, log
 	if c.next == nil {
@@ -58,12 +62,12 @@ func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	}
 }
 
-// Open marks a request that is served without knowing whose it is, such as a form to sign in: clients without a token may be
-// slow on purpose, and must not hold what others need. From now on its connection counts as idle: beyond the bound it is closed
-// for a new one once it has been idle for longest. The request gets short deadlines, and its connection closes instead of
-// waiting for a body that is not read. Since nothing else bounds open requests, each may take little memory only, and keep none
-// of its body while it waits. It need not be one of a server with BoundConnections. Call it once: another call starts the time
-// again.
+// Open marks a request that is served without knowing whose it is, such as a form to sign in: clients without a token
+// may be slow on purpose, and must not hold what others need. From now on its connection counts as idle: beyond the
+// bound it is closed for a new one once it has been idle for longest. The request gets short deadlines, and its
+// connection closes instead of waiting for a body that is not read. Since nothing else bounds open requests, each may
+// take little memory only, and keep none of its body while it waits. It need not be one of a server with
+// BoundConnections. Call it once: another call starts the time again.
 func Open(w http.ResponseWriter, r *http.Request) {
 	if of := connectionOf(r.Context()); of != nil {
 		of.all.open(of)
@@ -82,8 +86,9 @@ func hurry(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Pause makes a request hold nothing for a while: meanwhile its connection counts as idle, and may be closed for another. It
-// returns early when the request's context ends. Nothing may be done for the request afterwards but to answer it in short.
+// Pause makes a request hold nothing for a while: meanwhile its connection counts as idle, and may be closed for
+// another. It returns early when the request's context ends. Nothing may be done for the request afterwards but to
+// answer it in short.
 func Pause(ctx context.Context, d time.Duration) {
 	if of := connectionOf(ctx); of != nil {
 		of.all.end(of)

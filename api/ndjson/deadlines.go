@@ -90,13 +90,15 @@ func (l *Deadlines) ReadError(err error, at int, halfway bool) *response.Problem
 		return l.cause
 	case errors.Is(err, errNoMemory):
 		return response.NewOverload(fmt.Sprintf(
-			"too many request bytes in flight for line %d: lines without a result are not registered, send them again", at))
+			"too many request bytes in flight for line %d: lines without a result are not registered, send them "+
+				"again", at))
 	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(l.until):
 		return tooSlow(StreamTimeout, "the stream")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow(LineTimeout, fmt.Sprintf("line %d", at))
 	case halfway:
-		return response.NewProblem(response.InvalidRequest, fmt.Sprintf("request body truncated within line %d: the line is not registered", at))
+		return response.NewProblem(response.InvalidRequest, fmt.Sprintf("request body truncated within line %d: the "+
+			"line is not registered", at))
 	default:
 		return response.NewProblem(response.InvalidRequest, fmt.Sprintf("request body truncated after line %d", at-1))
 	}

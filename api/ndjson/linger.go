@@ -7,8 +7,8 @@ import (
 )
 
 // Linger calls finish, which waits for the client to read its results, and meanwhile discards what the client still
-// sends. Otherwise a client that sends everything before it reads would block, and closing a connection with unread bytes
-// resets it, which loses results. net/http reads at most 256 KiB after a handler, which is not enough.
+// sends. Otherwise a client that sends everything before it reads would block, and closing a connection with unread
+// bytes resets it, which loses results. net/http reads at most 256 KiB after a handler, which is not enough.
 //
 // Afterwards it discards for as long as the client sends, at most MaxLinger, and for LingerTimeout if the server ended
 // the stream.

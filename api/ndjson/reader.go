@@ -14,8 +14,8 @@ import (
 type Line struct {
 	// N is its number in the stream, from 1, with blank lines.
 	N int
-	// Text is the line without surrounding white space, and without the byte order mark that it may begin with: in the middle of a
-	// stream it is that of a file that was appended to another. It belongs to the caller.
+	// Text is the line without surrounding white space, and without the byte order mark that it may begin with: in the
+	// middle of a stream it is that of a file that was appended to another. It belongs to the caller.
 	Text []byte
 	// TooLong is set, and Text empty, when the line is longer than allowed.
 	TooLong bool
@@ -51,9 +51,9 @@ func NewReader(r io.Reader, maxLine int, reserved *limits.MeteredBody) *Reader {
 // Lines returns the number of lines that have ended.
 func (l *Reader) Lines() int { return l.ended }
 
-// Next returns at most most lines that have arrived. It blocks only for the first of them. The error is io.EOF after the
-// last line, which needs no newline, else that of the reader. After such an error an incomplete last line is dropped,
-// since it may look complete.
+// Next returns at most most lines that have arrived. It blocks only for the first of them. The error is io.EOF after
+// the last line, which needs no newline, else that of the reader. After such an error an incomplete last line is
+// dropped, since it may look complete.
 func (l *Reader) Next(most int) ([]Line, error) {
 	for {
 		group := l.arrived(nil, most)
@@ -148,8 +148,8 @@ func (l *Reader) fill() {
 // errNoMemory means that the process has no memory left for a long line.
 var errNoMemory = errors.New("no memory for the line")
 
-// makeRoom makes room for the next read. It reports false when the process has no memory for it. Returned lines are never
-// moved: a registration may read them after its deadline. The rest moves to a new buffer.
+// makeRoom makes room for the next read. It reports false when the process has no memory for it. Returned lines are
+// never moved: a registration may read them after its deadline. The rest moves to a new buffer.
 func (l *Reader) makeRoom() bool {
 	l.readSize = max(l.readSize, minRead)
 	if cap(l.buf)-len(l.buf) >= minRead/4 {

@@ -39,7 +39,8 @@ func allLines(l *Reader, most int) (all []Line, err error) {
 }
 
 func TestReader_SplitsLinesHoweverTheyArrive(t *testing.T) {
-	const text = "a\n\n  b\t\r\n" + "12345678901\n" + "1234567890\n \t\r\n" + "this one is far too long, and then some\nc"
+	const text = "a\n\n  b\t\r\n" + "12345678901\n" + "1234567890\n \t\r\n" +
+		"this one is far too long, and then some\nc"
 	want := []Line{
 		{N: 1, Text: []byte("a")},
 		{N: 3, Text: []byte("b")},
@@ -65,12 +66,13 @@ const byteOrderMark = "\xef\xbb\xbf"
 func TestReader_SkipsAByteOrderMarkOfALine(t *testing.T) {
 	for text, want := range map[string][]Line{
 		byteOrderMark: nil,
-		byteOrderMark + "1234567\n" + byteOrderMark + " b\r\n": {{N: 1, Text: []byte("1234567")}, {N: 2, Text: []byte("b")}},
-		byteOrderMark + "12345678":                             {{N: 1, TooLong: true}}, // it is a part of the line
-		byteOrderMark + byteOrderMark:                          {{N: 1, Text: []byte(byteOrderMark)}},
-		"a\n" + byteOrderMark:                                  {{N: 1, Text: []byte("a")}},
-		"a" + byteOrderMark:                                    {{N: 1, Text: []byte("a" + byteOrderMark)}},
-		byteOrderMark[:2]:                                      {{N: 1, Text: []byte(byteOrderMark[:2])}},
+		byteOrderMark + "1234567\n" + byteOrderMark +
+			" b\r\n": {{N: 1, Text: []byte("1234567")}, {N: 2, Text: []byte("b")}},
+		byteOrderMark + "12345678":    {{N: 1, TooLong: true}}, // it is a part of the line
+		byteOrderMark + byteOrderMark: {{N: 1, Text: []byte(byteOrderMark)}},
+		"a\n" + byteOrderMark:         {{N: 1, Text: []byte("a")}},
+		"a" + byteOrderMark:           {{N: 1, Text: []byte("a" + byteOrderMark)}},
+		byteOrderMark[:2]:             {{N: 1, Text: []byte(byteOrderMark[:2])}},
 	} {
 		for size := 1; size <= len(text); size++ {
 			l := Reader{r: &pieceReader{text, size, io.EOF}, maxLine: 10}

@@ -44,7 +44,8 @@ type ResultBuffer struct {
 
 // NewResultBuffer starts the writer, which calls broken when it fails.
 func NewResultBuffer(
-	w http.ResponseWriter, rc *http.ResponseController, reserved *limits.MeteredBody, hurry <-chan struct{}, broken func(),
+	w http.ResponseWriter, rc *http.ResponseController, reserved *limits.MeteredBody, hurry <-chan struct{},
+	broken func(),
 ) *ResultBuffer {
 	t := &ResultBuffer{
 		w: w, rc: rc, reserved: reserved, hurry: hurry,

@@ -13,7 +13,8 @@ type Link struct {
 	Off bool
 }
 
-// Root answers programs with the entry points, and browsers with a page of them, or with a redirect to the console if there is one.
+// Root answers programs with the entry points, and browsers with a page of them, or with a redirect to the console if
+// there is one.
 func Root(w http.ResponseWriter, r *http.Request, links []Link, console bool) error {
 	if console && acceptsHTML(r) {
 		h := w.Header()
@@ -39,8 +40,10 @@ func Root(w http.ResponseWriter, r *http.Request, links []Link, console bool) er
 }
 
 // rootPage is the page for browsers.
-var rootPage = newPage("API", `<p>This is the HTTP API of Ringback. This process has no console: it runs with --no-console, or only delivers.</p>
+var rootPage = newPage("API", `<p>This is the HTTP API of Ringback. This process has no console: it runs with `+
+	`--no-console, or only delivers.</p>
 <ul>{{range .}}{{if not .Off}}<li>{{.Name}}: <a href="{{.Path}}">{{.Path}}</a></li>
 {{end}}{{end}}</ul>
-<p>The documentation is in the folder docs of the source. <a href="/openapi.yaml">openapi.yaml</a> has every request and response. Paths under
+<p>The documentation is in the folder docs of the source. <a href="/openapi.yaml">openapi.yaml</a> has every request `+
+	`and response. Paths under
 /v1 need the token if the server has one.</p>`)

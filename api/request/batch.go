@@ -37,7 +37,8 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 		n++
 	}
 	if n > MaxBatchJobs {
-		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d", MaxBatchJobs)})
+		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d",
+			MaxBatchJobs)})
 	}
 	return jobs, n, nil
 }

@@ -93,8 +93,8 @@ func (f *callbackForm) finish(d *decoder, stored *policy.Callback, merge bool) *
 	return &f.callback
 }
 
-// canonicalHeaders gives the headers of validated callbacks their canonical names. Stored callbacks have them already and
-// are not written to, since other goroutines may read them.
+// canonicalHeaders gives the headers of validated callbacks their canonical names. Stored callbacks have them already
+// and are not written to, since other goroutines may read them.
 func canonicalHeaders(all ...*policy.Callback) {
 	for _, c := range all {
 		if c != nil && !hasCanonicalHeaders(c.Headers) {

@@ -20,12 +20,12 @@ const (
 	maxEntries = 8 << 10
 )
 
-// A decoder reads fields from JSON that CheckJSON accepted, and collects their errors. Its methods take the field's JSON
-// pointer and its value. After an error they return the zero value.
+// A decoder reads fields from JSON that CheckJSON accepted, and collects their errors. Its methods take the field's
+// JSON pointer and its value. After an error they return the zero value.
 type decoder struct {
 	errors []job.FieldError
-	// duplicateKey is the JSON pointer of the first duplicate key. Such a request is refused as a whole, because parsers
-	// differ on which value counts.
+	// duplicateKey is the JSON pointer of the first duplicate key. Such a request is refused as a whole, because
+	// parsers differ on which value counts.
 	duplicateKey string
 	// hidesHeaders is set for a token that is shown [redacted] for headers that may be secrets.
 	hidesHeaders bool
@@ -59,7 +59,8 @@ func (d *decoder) problem(checked []job.FieldError) *response.Problem {
 		}
 	}
 	if beyond := len(all) - MaxFieldErrors; beyond > 0 {
-		all = append(all[:MaxFieldErrors:MaxFieldErrors], job.FieldError{Detail: fmt.Sprintf("and at least %d more", beyond)})
+		all = append(all[:MaxFieldErrors:MaxFieldErrors],
+			job.FieldError{Detail: fmt.Sprintf("and at least %d more", beyond)})
 	}
 	return response.Invalid(all...)
 }

@@ -1,9 +1,9 @@
 // Package request reads the API's requests: fields of JSON, parameters and paths.
 //
 // It reads strictly. Unknown fields, values out of range and duplicate keys are refused with a *response.Problem, which
-// lists every invalid field of the request. A job's body is taken byte for byte. Client errors never contain a secret that
-// was sent.
+// lists every invalid field of the request. A job's body is taken byte for byte. Client errors never contain a secret
+// that was sent.
 //
-// Stored values are passed to it only where a PUT or PATCH merges into them. Its functions are safe for concurrent use. A
-// decoder serves one request.
+// Stored values are passed to it only where a PUT or PATCH merges into them. Its functions are safe for concurrent use.
+// A decoder serves one request.
 package request

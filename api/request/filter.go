@@ -78,7 +78,8 @@ func (q *Query) states() []job.State {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if slices.ContainsFunc(all, func(s job.State) bool { return !slices.Contains(states, s) }) {
-		q.AddError("?state", "must be scheduled, ready, running, delivered, dead or cancelled, several separated by commas")
+		q.AddError("?state",
+			"must be scheduled, ready, running, delivered, dead or cancelled, several separated by commas")
 	}
 	return all
 }
@@ -172,8 +173,8 @@ func (d *decoder) addErrorOnce(field, detail string) {
 	}
 }
 
-// CheckFilter checks a filter whose Kind is as clients write it, and sets that of package store. mark is the prefix of its
-// fields in errors: / or ?.
+// CheckFilter checks a filter whose Kind is as clients write it, and sets that of package store. mark is the prefix of
+// its fields in errors: / or ?.
 func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	if f.Topic != "" && !job.IsTopic(f.Topic) {
 		d.addErrorOnce(mark+"topic", "must name a topic")

@@ -40,8 +40,8 @@ func (h *headerForm) reader(d *decoder) fieldReader {
 }
 
 // mergeInto returns the merged headers; nil when there are none. With merge, stored headers are kept unless the request
-// names them; without, only secret ones are kept, and those sent as clients read them, redacted. A secret is not kept for a new
-// origin, so that a client that may change a URL cannot obtain it. Names are canonicalized later.
+// names them; without, only secret ones are kept, and those sent as clients read them, redacted. A secret is not kept
+// for a new origin, so that a client that may change a URL cannot obtain it. Names are canonicalized later.
 func (h *headerForm) mergeInto(d *decoder, at string, stored map[string][]string, merge bool) map[string][]string {
 	headers := make(map[string][]string, len(h.present)+len(stored))
 	named := make(map[string]bool, len(h.present))

@@ -27,8 +27,8 @@ type JobField struct {
 	edit    editRule
 	// null means that null is a value, not the same as leaving the field out of a registration.
 	null bool
-	// names are the fields of job.Spec that an edit changes, as in job.Edit; none for times, and for the content type, which
-	// goes with the body.
+	// names are the fields of job.Spec that an edit changes, as in job.Edit; none for times, and for the content type,
+	// which goes with the body.
 	names []string
 }
 
@@ -50,7 +50,10 @@ func specField[T any](edit editRule, field func(*job.Spec) *T, read func(*decode
 
 // callbackField returns a field with a callback. Null switches it off.
 func callbackField(field func(*job.Spec) **policy.Callback) JobField {
-	return JobField{null: true, read: func(f *jobForm, at string, raw []byte) { *field(&f.Spec) = f.newCallback(at, raw) }}
+	return JobField{
+		null: true,
+		read: func(f *jobForm, at string, raw []byte) { *field(&f.Spec) = f.newCallback(at, raw) },
+	}
 }
 
 // bodyField returns a field with a body.
@@ -68,21 +71,24 @@ func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []b
 
 // JobFields are the fields of a job by name.
 var JobFields = withPointers(map[string]JobField{
-	"id":           specField(fixed, func(s *job.Spec) *string { return &s.ID }, (*decoder).name),
-	"topic":        specField(fixed, func(s *job.Spec) *string { return &s.Topic }, (*decoder).name),
-	"lane":         specField(fixed, func(s *job.Spec) *string { return &s.Lane }, (*decoder).name),
-	"url":          specField(editable, func(s *job.Spec) *string { return &s.URL }, (*decoder).name),
-	"method":       specField(fixed, func(s *job.Spec) *string { return &s.Method }, (*decoder).name),
-	"headers":      specField(nullable, func(s *job.Spec) *map[string][]string { return &s.Header }, (*decoder).headers),
-	"retries":      specField(editable, func(s *job.Spec) **int { return &s.Retries }, (*decoder).optionalCount),
-	"ladder":       specField(nullable, func(s *job.Spec) *policy.Ladder { return &s.Ladder }, (*decoder).ladder),
-	"timeout":      specField(nullable, func(s *job.Spec) *time.Duration { return &s.Timeout }, (*decoder).positiveDuration),
+	"id":     specField(fixed, func(s *job.Spec) *string { return &s.ID }, (*decoder).name),
+	"topic":  specField(fixed, func(s *job.Spec) *string { return &s.Topic }, (*decoder).name),
+	"lane":   specField(fixed, func(s *job.Spec) *string { return &s.Lane }, (*decoder).name),
+	"url":    specField(editable, func(s *job.Spec) *string { return &s.URL }, (*decoder).name),
+	"method": specField(fixed, func(s *job.Spec) *string { return &s.Method }, (*decoder).name),
+	"headers": specField(nullable,
+		func(s *job.Spec) *map[string][]string { return &s.Header }, (*decoder).headers),
+	"retries": specField(editable, func(s *job.Spec) **int { return &s.Retries }, (*decoder).optionalCount),
+	"ladder":  specField(nullable, func(s *job.Spec) *policy.Ladder { return &s.Ladder }, (*decoder).ladder),
+	"timeout": specField(nullable, func(s *job.Spec) *time.Duration { return &s.Timeout },
+		(*decoder).positiveDuration),
 	"labels":       specField(nullable, func(s *job.Spec) *map[string]string { return &s.Labels }, (*decoder).labels),
 	"on_delivered": callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDelivered }),
 	"on_dead":      callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDead }),
 
-	"body":        bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
-	"body_text":   bodyField(editable, job.BodyText, func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
+	"body": bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
+	"body_text": bodyField(editable, job.BodyText,
+		func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
 	"body_base64": bodyField(editable, job.BodyBase64, (*decoder).base64),
 	"content_type": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
 		f.ContentType = f.name(at, raw)
@@ -130,8 +136,8 @@ type jobForm struct {
 // IdempotencyKey is the header with the id of a job whose body has none.
 const IdempotencyKey = "Idempotency-Key"
 
-// DecodeJob reads a registration, without its namespace. keys are the values of the header IdempotencyKey. Times are compared with now. maxBody
-// bounds the body, in bytes.
+// DecodeJob reads a registration, without its namespace. keys are the values of the header IdempotencyKey. Times are
+// compared with now. maxBody bounds the body, in bytes.
 func DecodeJob(raw []byte, keys []string, now time.Time, maxBody int64) (job.New, *response.Problem) {
 	var f jobForm
 	for name, value := range f.object("", raw) {

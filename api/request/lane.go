@@ -13,10 +13,13 @@ type laneForm struct {
 	headers headerForm
 }
 
-// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers, the mark of files and a pause are kept. Read-only
-// members are ignored.
+// PutLane reads all settings of a lane. Fields left out are removed; secrets, secret headers, the mark of files and a
+// pause are kept. Read-only members are ignored.
 func PutLane(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
-	f := laneForm{Lane: policy.Lane{Secrets: stored.Secrets, ManagedBy: stored.ManagedBy, Paused: stored.Paused, Pause: stored.Pause}}
+	f := laneForm{Lane: policy.Lane{
+		Secrets: stored.Secrets, ManagedBy: stored.ManagedBy,
+		Paused: stored.Paused, Pause: stored.Pause,
+	}}
 	f.read(text, false)
 	return f.finish(stored, false)
 }

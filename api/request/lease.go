@@ -16,7 +16,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// maxLeaseBytes bounds a request for leases, and one that settles some, in bytes: store.MaxBatch leases with a result fit.
+// maxLeaseBytes bounds a request for leases, and one that settles some, in bytes: store.MaxBatch leases with a result
+// fit.
 const maxLeaseBytes = 4 << 20
 
 // ReadLease reads a request for jobs of the topic in the path. The body is optional.
@@ -175,8 +176,8 @@ func (f *LeasesRequest) readNext(at string, raw []byte) {
 	f.Next = &l
 }
 
-// checkNext sets the topic of the next jobs to that of the leases, unless the request names one. If it cannot be read in any of
-// them, no jobs are leased.
+// checkNext sets the topic of the next jobs to that of the leases, unless the request names one. If it cannot be read
+// in any of them, no jobs are leased.
 func (f *LeasesRequest) checkNext() {
 	if f.Next.Topic != "" {
 		return
@@ -214,7 +215,8 @@ func (f *LeasesRequest) readReports(at string, raw []byte, result store.LeaseRes
 	}
 }
 
-// report reads what a client reports about a lease. A text that is not a lease of this version is the zero lease, which is lost.
+// report reads what a client reports about a lease. A text that is not a lease of this version is the zero lease, which
+// is lost.
 func (f *LeasesRequest) report(at string, raw []byte, result store.LeaseResult) store.LeaseReport {
 	r := store.LeaseReport{Result: result}
 	leased := false

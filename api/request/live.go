@@ -9,7 +9,10 @@ import (
 )
 
 // verdicts are those of attempts.
-var verdicts = []string{policy.Delivered.String(), policy.Again.String(), policy.Dead.String(), policy.Released.String()}
+var verdicts = []string{
+	policy.Delivered.String(), policy.Again.String(), policy.Dead.String(),
+	policy.Released.String(),
+}
 
 // LiveFilter reads the parameters that select live events.
 func (q *Query) LiveFilter() livetail.Filter {

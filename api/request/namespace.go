@@ -11,7 +11,8 @@ import (
 func PathNamespace(r *http.Request) (string, error) {
 	name := r.PathValue("namespace")
 	if !job.IsNamespace(name) {
-		return "", response.NewProblem(response.NotFound, "no namespace has such a name: names are 1 to 32 of a-z 0-9 and -, not beginning with -")
+		return "", response.NewProblem(response.NotFound,
+			"no namespace has such a name: names are 1 to 32 of a-z 0-9 and -, not beginning with -")
 	}
 	return name, nil
 }

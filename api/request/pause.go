@@ -32,8 +32,8 @@ func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) 
 	return note, nil
 }
 
-// NewPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it changes
-// nothing.
+// NewPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it
+// changes nothing.
 func NewPause(r *http.Request, paused bool, stored policy.Pause, note string) policy.Pause {
 	p := policy.Pause{At: job.Millis(time.Now()), By: access.PrincipalOf(r.Context()).Actor, Note: note}
 	switch {

@@ -29,7 +29,10 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 	var d decoder
 	d.read("", text, "a revival", d.revivalFields(&revival))
 	d.rejectRedacted("/headers", revival.Header)
-	n := job.New{Spec: job.Spec{URL: revival.URL, Header: revival.Header}, Delay: revival.Delay, ExpiresIn: revival.ExpiresIn}
+	n := job.New{
+		Spec: job.Spec{URL: revival.URL, Header: revival.Header}, Delay: revival.Delay,
+		ExpiresIn: revival.ExpiresIn,
+	}
 	if p := d.problem(job.Validate(n, time.Time{})); p != nil {
 		return revival, p
 	}

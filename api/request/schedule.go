@@ -38,7 +38,8 @@ const (
 var defaultBackfillRate = policy.Rate{Starts: 10, Per: time.Second}
 
 // scheduleNameRule says which names schedules may have.
-var scheduleNameRule = fmt.Sprintf("must be 1 to %d of A-Z a-z 0-9 _ : and -, and not %s", store.MaxScheduleName, previewName)
+var scheduleNameRule = fmt.Sprintf("must be 1 to %d of A-Z a-z 0-9 _ : and -, and not %s",
+	store.MaxScheduleName, previewName)
 
 // PathSchedule returns the name of the schedule in the path. An invalid name is not found.
 func PathSchedule(r *http.Request) (string, error) {
@@ -73,11 +74,14 @@ type scheduleForm struct {
 	named   bool // the job
 }
 
-// DecodeSchedule reads a whole schedule into the stored one. Secret headers of the job are kept unless they are named, and so are the
-// mark of files and the state paused. Members that only answers have are ignored.
+// DecodeSchedule reads a whole schedule into the stored one. Secret headers of the job are kept unless they are named,
+// and so are the mark of files and the state paused. Members that only answers have are ignored.
 func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor string) *response.Problem {
 	f := scheduleForm{ScheduleSettings: store.ScheduleSettings{
-		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: store.DefaultCatchUpWindow, Runs: store.CatchUpLast}, ManagedBy: stored.ManagedBy,
+		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{
+			Window: store.DefaultCatchUpWindow,
+			Runs:   store.CatchUpLast,
+		}, ManagedBy: stored.ManagedBy,
 	}}
 	table := fields{
 		"cron":      set(&f.Cron, f.text),
@@ -102,8 +106,8 @@ func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor st
 		"job":              f.ifSet(func(at string, raw []byte) { f.readJob(at, raw, &stored.Job) }),
 	}
 	for _, name := range []string{
-		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
-		"counts", "backfill", "durability",
+		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by",
+		"pause_note", "description", "jitter_delay", "next", "last", "counts", "backfill", "durability",
 	} {
 		table[name] = func(string, []byte) {}
 	}
@@ -272,7 +276,9 @@ func (q *Query) duration(name string) time.Duration {
 }
 
 // ReadBackfill reads the order of a backfill, whose time must have passed at now.
-func ReadBackfill(w http.ResponseWriter, r *http.Request, now time.Time) (order store.Backfill, dryRun bool, err error) {
+func ReadBackfill(
+	w http.ResponseWriter, r *http.Request, now time.Time,
+) (order store.Backfill, dryRun bool, err error) {
 	text, err := content.ReadJSON(w, r, maxBackfillBytes)
 	if err != nil {
 		return order, false, err

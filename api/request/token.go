@@ -53,7 +53,8 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 	}
 	for i, pattern := range t.Topics[:min(len(t.Topics), access.MaxTopics)] {
 		if !access.IsTopicPattern(pattern) {
-			d.addErrorOnce("/topics/"+strconv.Itoa(i), "must be a topic, or the beginning of topics followed by *, such as order.*")
+			d.addErrorOnce("/topics/"+strconv.Itoa(i),
+				"must be a topic, or the beginning of topics followed by *, such as order.*")
 		}
 	}
 	if life != 0 && (life < minTokenLife || life > maxTokenLife) {

@@ -20,20 +20,23 @@ type topicForm struct {
 	saysDeliver bool
 }
 
-// PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate and secret headers are
-// kept unless they are named, so that a client that reads a policy and puts it back does not lose them, and so is the mark of
-// files. Null removes them. A pause is kept, and read-only members are ignored. A topic that is not pushed needs its deliver named.
+// PutTopic reads a whole policy. Fields left out get their defaults. Secrets, the client certificate and secret headers
+// are kept unless they are named, so that a client that reads a policy and puts it back does not lose them, and so is
+// the mark of files. Null removes them. A pause is kept, and read-only members are ignored. A topic that is not pushed
+// needs its deliver named.
 func PutTopic(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
 	kept := policy.Topic{
-		Secrets: stored.Secrets, ClientCert: stored.ClientCert, ManagedBy: stored.ManagedBy, Paused: stored.Paused, Pause: stored.Pause,
+		Secrets: stored.Secrets, ClientCert: stored.ClientCert, ManagedBy: stored.ManagedBy,
+		Paused: stored.Paused, Pause: stored.Pause,
 	}
 	return decodeTopic(text, topicForm{Topic: kept, stored: stored})
 }
 
-// PatchTopic reads a merge patch of a policy (RFC 7396): fields left out are kept, null resets one to its default. bodies is set
-// for a token that may read them, and so headers.
+// PatchTopic reads a merge patch of a policy (RFC 7396): fields left out are kept, null resets one to its default.
+// bodies is set for a token that may read them, and so headers.
 func PatchTopic(text []byte, stored policy.Topic, bodies bool) (policy.Topic, *response.Problem) {
-	return decodeTopic(text, topicForm{decoder: decoder{hidesHeaders: !bodies}, Topic: stored, stored: stored, merge: true})
+	return decodeTopic(text,
+		topicForm{decoder: decoder{hidesHeaders: !bodies}, Topic: stored, stored: stored, merge: true})
 }
 
 func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
@@ -67,9 +70,11 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 		"on_delivered": func(at string, raw []byte) {
 			f.OnDelivered = f.callback(at, raw, f.stored.OnDelivered, f.merge)
 		},
-		"on_dead":        func(at string, raw []byte) { f.OnDead = f.callback(at, raw, f.stored.OnDead, f.merge) },
-		"on_backlog":     func(at string, raw []byte) { f.OnBacklog = f.backlog(at, raw, f.stored.OnBacklog, f.merge) },
-		"client_cert":    func(at string, raw []byte) { f.ClientCert = f.certificate(at, raw, f.stored.ClientCert, f.merge) },
+		"on_dead":    func(at string, raw []byte) { f.OnDead = f.callback(at, raw, f.stored.OnDead, f.merge) },
+		"on_backlog": func(at string, raw []byte) { f.OnBacklog = f.backlog(at, raw, f.stored.OnBacklog, f.merge) },
+		"client_cert": func(at string, raw []byte) {
+			f.ClientCert = f.certificate(at, raw, f.stored.ClientCert, f.merge)
+		},
 		"keep_delivered": f.retention(&f.KeepDelivered),
 		"keep_dead":      f.retention(&f.KeepDead),
 		"id_window":      setPointer(&f.IDWindow, f.duration),
@@ -79,7 +84,8 @@ func decodeTopic(text []byte, f topicForm) (policy.Topic, *response.Problem) {
 	f.addReadOnly(table, f.merge)
 	f.read("", text, "a topic", table)
 	if !f.merge && !f.saysDeliver && !f.stored.Deliver.Pushes() {
-		f.AddError("/deliver", fmt.Sprintf("is required, since the topic is not pushed now: send %q to keep that, or %q for requests to a URL",
+		f.AddError("/deliver", fmt.Sprintf("is required, since the topic is not pushed now: send %q to keep that, or "+
+			"%q for requests to a URL",
 			f.stored.Deliver, policy.DeliverPush))
 	}
 	return f.finish()
@@ -90,11 +96,12 @@ func (d *decoder) deliver(at string, raw []byte) policy.Deliver {
 	return policy.Deliver(d.name(at, raw))
 }
 
-// addReadOnly adds the members that only answers have. A PUT ignores them, so that it accepts what a GET returned. A patch names
-// only what it changes, and is refused.
+// addReadOnly adds the members that only answers have. A PUT ignores them, so that it accepts what a GET returned. A
+// patch names only what it changes, and is refused.
 func (d *decoder) addReadOnly(table fields, patch bool) {
 	for name, detail := range map[string]string{
-		"topic": "is read-only", "lane": "is read-only", "revision": "is read-only: send it as If-Match", "durability": "is read-only", "updated_at": "is read-only", "updated_by": "is read-only",
+		"topic": "is read-only", "lane": "is read-only", "revision": "is read-only: send it as If-Match",
+		"durability": "is read-only", "updated_at": "is read-only", "updated_by": "is read-only",
 		"paused": hasOwnVerbs, "paused_at": hasOwnVerbs, "paused_by": hasOwnVerbs, "pause_note": hasOwnVerbs,
 	} {
 		table[name] = d.reject(detail)

@@ -178,15 +178,18 @@ func (f *WorkRequest) check(where, change string) *response.Problem {
 	case f.all && (named || f.filtered):
 		f.errors = append(f.errors, job.MutuallyExclusive(where+"all", "ids or a filter"))
 	case !f.all && !named && !f.filtered:
-		f.AddError(strings.TrimSuffix(where, "/"), `must set ids, a filter such as topic, or "all": true for every job in the states of the action`)
-	case f.Filter.Kind == job.KindWork || f.Filter.Kind == job.KindSchedule || f.Filter.Topic != "" && store.IsInternal(f.Filter.Topic):
+		f.AddError(strings.TrimSuffix(where, "/"), `must set ids, a filter such as topic, or "all": true for every `+
+			`job in the states of the action`)
+	case f.Filter.Kind == job.KindWork || f.Filter.Kind == job.KindSchedule || f.Filter.Topic != "" &&
+		store.IsInternal(f.Filter.Topic):
 		f.AddError(where+"topic", "must be a topic whose jobs are sent: POST /v1/work/{id}/stop stops bulk work")
 	case !f.Action.HasRate() && (f.Rate.Limited() || f.LaneRate.Limited()):
 		f.AddError("/rate", "cannot be combined with the action "+string(f.Action)+", which sends nothing")
 	case f.revival.Delay != 0 && !f.Rate.Limited() && !f.LaneRate.Limited():
 		f.AddError(change+"delay", "requires rate or lane_rate")
 	}
-	f.URL, f.Header, f.Delay, f.ExpiresIn = f.revival.URL, job.CanonicalHeader(f.revival.Header), f.revival.Delay, f.revival.ExpiresIn
+	f.URL, f.Header, f.Delay, f.ExpiresIn = f.revival.URL, job.CanonicalHeader(f.revival.Header), f.revival.Delay,
+		f.revival.ExpiresIn
 	f.Where, f.Change = f.where.object(), f.change.object()
 	if named {
 		f.where.members["ids_count"] = []byte(strconv.Itoa(len(f.IDs)))
@@ -217,7 +220,8 @@ func (f *WorkRequest) checkStates(where string) {
 	for _, text := range f.states {
 		for name := range strings.SplitSeq(text, ",") {
 			if !slices.Contains(all, job.State(name)) {
-				f.addErrorOnce(where+"state", fmt.Sprintf("must be one or several of %v for the action %s", all, f.Action))
+				f.addErrorOnce(where+"state",
+					fmt.Sprintf("must be one or several of %v for the action %s", all, f.Action))
 			}
 			f.Filter.States = append(f.Filter.States, job.State(name))
 		}
@@ -273,7 +277,9 @@ func ReadDead(w http.ResponseWriter, r *http.Request, action store.WorkAction) (
 	return readOrder(w, r, func(text []byte) (WorkRequest, *response.Problem) { return DecodeDead(text, action) })
 }
 
-func readOrder(w http.ResponseWriter, r *http.Request, decode func([]byte) (WorkRequest, *response.Problem)) (WorkRequest, error) {
+func readOrder(
+	w http.ResponseWriter, r *http.Request, decode func([]byte) (WorkRequest, *response.Problem),
+) (WorkRequest, error) {
 	q := NewQuery(r)
 	within := q.within()
 	if err := q.Err(); err != nil {

@@ -12,7 +12,8 @@ import (
 
 func TestDecodeWork_ShowsANullThatRemovesHeaders(t *testing.T) {
 	const change = `{"headers": null, "url": null}`
-	f, p := request.DecodeWork([]byte(`{"action": "revive", "where": {"all": true}, "change": `+change+`}`), time.Time{})
+	f, p := request.DecodeWork([]byte(`{"action": "revive", "where": {"all": true}, "change": `+change+`}`),
+		time.Time{})
 	require.Nil(t, p)
 	require.JSONEq(t, `{"headers": null}`, string(f.Change))
 	f, p = request.DecodeDead([]byte(`{"all": true, "headers": null}`), store.WorkRevive)

@@ -32,7 +32,8 @@ func NewBuffer() *Buffer {
 	return o
 }
 
-// ShowHeadersTo has the buffer show the values of headers that may be secrets (job.HarmlessHeader) if a principal may read bodies.
+// ShowHeadersTo has the buffer show the values of headers that may be secrets (job.HarmlessHeader) if a principal may
+// read bodies.
 func (o *Buffer) ShowHeadersTo(p *access.Principal) { o.showsHeaders = p.Bodies }
 
 // Free returns the buffer to the pool. It clears the buffer, which may contain a secret.
@@ -56,7 +57,8 @@ func Answer(w http.ResponseWriter, status int, write func(o *Buffer)) {
 // Send answers with the buffer. Errors of the connection are ignored.
 func (o *Buffer) Send(w http.ResponseWriter, status int) { _ = o.send(w, status) }
 
-// SendNow is Send for an answer that must not be lost unnoticed: it returns the error of a connection that has not taken it.
+// SendNow is Send for an answer that must not be lost unnoticed: it returns the error of a connection that has not
+// taken it.
 func (o *Buffer) SendNow(w http.ResponseWriter, status int) error {
 	err := o.send(w, status)
 	if err == nil {
@@ -271,7 +273,8 @@ func (o *Buffer) labelsOrNull(name string, all map[string]string) {
 	o.Close()
 }
 
-// headers writes headers in order of their names: one value as a string, several as an array, those redacted that are not shown.
+// headers writes headers in order of their names: one value as a string, several as an array, those redacted that are
+// not shown.
 func (o *Buffer) headers(name string, all map[string][]string) {
 	o.Object(name)
 	for _, key := range sortedKeys(all) {

@@ -37,19 +37,23 @@ func TestBuffer_WritesMembers(t *testing.T) {
 		write func(o *Buffer)
 		want  string
 	}{
-		"nothing":       {func(*Buffer) {}, `{}`},
-		"commas":        {func(o *Buffer) { o.Number("a", 1); o.Bool("b", true); o.Null("c") }, `{"a":1,"b":true,"c":null}`},
-		"empty text":    {func(o *Buffer) { o.Text("a", ""); o.TextIfSet("b", "") }, `{"a":""}`},
-		"escapes":       {func(o *Buffer) { o.Text("a", "\"\\\n\u2028é\xff") }, `{"a":"\"\\\n\u2028é\ufffd"}`},
-		"HTML":          {func(o *Buffer) { o.Text("a", "<&>") }, `{"a":"<&>"}`},
-		"time in UTC":   {func(o *Buffer) { o.Time("a", at) }, `{"a":"2026-03-01T12:00:00.007Z"}`},
-		"zero time":     {func(o *Buffer) { o.Time("a", time.Time{}) }, `{"a":null}`},
-		"duration":      {func(o *Buffer) { o.Duration("a", 90*time.Second) }, `{"a":"1m30s"}`},
-		"durations":     {func(o *Buffer) { o.durations("a", []time.Duration{0, time.Hour}) }, `{"a":["0s","1h"]}`},
-		"no durations":  {func(o *Buffer) { o.durations("a", nil) }, `{"a":[]}`},
-		"float":         {func(o *Buffer) { o.Float("a", 0.1); o.Float("b", 1) }, `{"a":0.1,"b":1}`},
-		"texts":         {func(o *Buffer) { o.texts("a", []string{"x", "y"}); o.texts("b", nil) }, `{"a":["x","y"],"b":[]}`},
-		"sorted labels": {func(o *Buffer) { o.labelsOrNull("a", map[string]string{"b": "2", "a\"": "1"}) }, `{"a":{"a\"":"1","b":"2"}}`},
+		"nothing": {func(*Buffer) {}, `{}`},
+		"commas": {func(o *Buffer) { o.Number("a", 1); o.Bool("b", true); o.Null("c") }, `{"a":1,"b":true,` +
+			`"c":null}`},
+		"empty text":   {func(o *Buffer) { o.Text("a", ""); o.TextIfSet("b", "") }, `{"a":""}`},
+		"escapes":      {func(o *Buffer) { o.Text("a", "\"\\\n\u2028é\xff") }, `{"a":"\"\\\n\u2028é\ufffd"}`},
+		"HTML":         {func(o *Buffer) { o.Text("a", "<&>") }, `{"a":"<&>"}`},
+		"time in UTC":  {func(o *Buffer) { o.Time("a", at) }, `{"a":"2026-03-01T12:00:00.007Z"}`},
+		"zero time":    {func(o *Buffer) { o.Time("a", time.Time{}) }, `{"a":null}`},
+		"duration":     {func(o *Buffer) { o.Duration("a", 90*time.Second) }, `{"a":"1m30s"}`},
+		"durations":    {func(o *Buffer) { o.durations("a", []time.Duration{0, time.Hour}) }, `{"a":["0s","1h"]}`},
+		"no durations": {func(o *Buffer) { o.durations("a", nil) }, `{"a":[]}`},
+		"float":        {func(o *Buffer) { o.Float("a", 0.1); o.Float("b", 1) }, `{"a":0.1,"b":1}`},
+		"texts": {func(o *Buffer) { o.texts("a", []string{"x", "y"}); o.texts("b", nil) }, `{"a":["x","y"],` +
+			`"b":[]}`},
+		"sorted labels": {func(o *Buffer) {
+			o.labelsOrNull("a", map[string]string{"b": "2", "a\"": "1"})
+		}, `{"a":{"a\"":"1","b":"2"}}`},
 		"null for none": {func(o *Buffer) {
 			o.TextOrNull("a", "")
 			o.numberOrNull("b", 0)
@@ -59,7 +63,10 @@ func TestBuffer_WritesMembers(t *testing.T) {
 			o.labelsOrNull("f", nil)
 			o.headersOrNull("g", map[string][]string{})
 		}, `{"a":null,"b":null,"c":null,"d":null,"e":null,"f":null,"g":null}`},
-		"nested objects": {func(o *Buffer) { o.Object("a"); o.Object("b"); o.Close(); o.Close(); o.Number("c", 0) }, `{"a":{"b":{}},"c":0}`},
+		"nested objects": {
+			func(o *Buffer) { o.Object("a"); o.Object("b"); o.Close(); o.Close(); o.Number("c", 0) },
+			`{"a":{"b":{}},"c":0}`,
+		},
 		"array of objects": {func(o *Buffer) {
 			o.Array("a")
 			o.Open()
@@ -76,12 +83,13 @@ func TestBuffer_WritesMembers(t *testing.T) {
 
 func TestBuffer_RedactsHeaders(t *testing.T) {
 	headers := map[string][]string{
-		"X-Otp": {"1"}, "X-Two": {"1", "2"}, "X-Team": {"1", "2"}, "Authorization": {"Bearer a"}, "X-Api-Key": {"a", "b"},
-		"X-Sealed": job.SealedValues("x1:"),
+		"X-Otp": {"1"}, "X-Two": {"1", "2"}, "X-Team": {"1", "2"},
+		"Authorization": {"Bearer a"}, "X-Api-Key": {"a", "b"}, "X-Sealed": job.SealedValues("x1:"),
 	}
 	for want, to := range map[string]*access.Principal{
 		`"X-Otp":"[redacted]","X-Sealed":"[redacted]","X-Team":["1","2"],"X-Two":"[redacted]"`: {Role: access.Read},
-		`"X-Otp":"1","X-Sealed":"[redacted]","X-Team":["1","2"],"X-Two":["1","2"]`:             {Role: access.Read, Bodies: true},
+		`"X-Otp":"1","X-Sealed":"[redacted]","X-Team":["1","2"],"X-Two":["1",` +
+			`"2"]`: {Role: access.Read, Bodies: true},
 	} {
 		got := written(t, func(o *Buffer) {
 			o.ShowHeadersTo(to)

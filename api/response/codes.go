@@ -59,7 +59,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		InvalidRequest, http.StatusBadRequest, "Invalid request",
-		"The body was truncated, or the request has a condition (If-Match, If-None-Match, If-Unmodified-Since) that is malformed or that its path does not evaluate.",
+		"The body was truncated, or the request has a condition (If-Match, If-None-Match, If-Unmodified-Since) that " +
+			"is malformed or that its path does not evaluate.",
 		"Send the whole body, or remove the condition. The detail names it.",
 	},
 	{
@@ -84,7 +85,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		Forbidden, http.StatusForbidden, "Forbidden",
-		"The token does not allow the request; or the request comes from a job, from a web page of another origin, or names a host that the server does not know as its own.",
+		"The token does not allow the request; or the request comes from a job, from a web page of another origin, " +
+			"or names a host that the server does not know as its own.",
 		"The detail gives the reason. A repeated request gets the same answer.",
 	},
 	{
@@ -105,7 +107,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		IDTaken, http.StatusConflict, "Id taken",
-		"The id belongs to a job that was registered with other fields. A repeated registration must be identical in every field. While that job is kept, errors names the fields that differ.",
+		"The id belongs to a job that was registered with other fields. A repeated registration must be identical in " +
+			"every field. While that job is kept, errors names the fields that differ.",
 		"Use another id, or send the fields of the first request.",
 	},
 	{
@@ -122,8 +125,10 @@ var problemTypes = []ProblemType{
 	},
 	{
 		InUse, http.StatusConflict, "In use",
-		"The namespace cannot be removed, because it has jobs, also ended ones, topics with a policy, lanes with settings, or tokens. Or it cannot move to another store.",
-		"Remove what it has first; the detail names one. purge=true removes jobs, topics and lanes. For another store, delete the namespace and create it there.",
+		"The namespace cannot be removed, because it has jobs, also ended ones, topics with a policy, lanes with " +
+			"settings, or tokens. Or it cannot move to another store.",
+		"Remove what it has first; the detail names one. purge=true removes jobs, topics and lanes. For another " +
+			"store, delete the namespace and create it there.",
 	},
 	{
 		LimitReached, http.StatusConflict, "Limit reached",
@@ -137,7 +142,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		Unreadable, http.StatusConflict, "Unreadable",
-		"The stored settings of the topic or lane cannot be read, so that they cannot be changed in part, and no job without a url is registered: the topic may have one.",
+		"The stored settings of the topic or lane cannot be read, so that they cannot be changed in part, and no job " +
+			"without a url is registered: the topic may have one.",
 		"Replace all of them with PUT.",
 	},
 	{
@@ -172,12 +178,14 @@ var problemTypes = []ProblemType{
 	},
 	{
 		TooManyWaiting, http.StatusTooManyRequests, "Too many waiting requests",
-		"This process serves as many requests that wait, for the end of a job or for jobs to lease, as it may. Nothing was changed.",
+		"This process serves as many requests that wait, for the end of a job or for jobs to lease, as it may. " +
+			"Nothing was changed.",
 		"Repeat the request after Retry-After, or without wait.",
 	},
 	{
 		TooManyFailures, http.StatusTooManyRequests, "Too many failures",
-		"Too many requests with a wrong token came from the address. 20 at once are answered 401. Later ones wait for their answer, up to 5 s each. Correct tokens are not affected.",
+		"Too many requests with a wrong token came from the address. 20 at once are answered 401. Later ones wait " +
+			"for their answer, up to 5 s each. Correct tokens are not affected.",
 		"Correct the token. Behind a proxy all clients have the address of the proxy.",
 	},
 	{
@@ -187,7 +195,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		StoreUnavailable, http.StatusServiceUnavailable, "Store unavailable",
-		"The store cannot be reached, or accepts no writes, or the process does not have the store of the namespace: the detail says so. The result of a change is unknown.",
+		"The store cannot be reached, or accepts no writes, or the process does not have the store of the namespace: " +
+			"the detail says so. The result of a change is unknown.",
 		"Repeat the request after Retry-After. With an id chosen by the client no job is registered twice.",
 	},
 	{
@@ -197,7 +206,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		Overloaded, http.StatusServiceUnavailable, "Overloaded",
-		"A limit of this process is reached: requests, streams or lists in flight, or bytes of requests and responses. The request was not processed.",
+		"A limit of this process is reached: requests, streams or lists in flight, or bytes of requests and " +
+			"responses. The request was not processed.",
 		"Repeat the request after Retry-After, with fewer requests at a time.",
 	},
 	{

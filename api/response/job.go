@@ -46,8 +46,8 @@ func (o *Buffer) Job(j *job.Job) {
 	o.Bool("cancel_requested", j.CancelRequested)
 }
 
-// scheduleJob writes what a tick registers, as a client sets it: members that are not set are left out, because null is a body and
-// switches callbacks off.
+// scheduleJob writes what a tick registers, as a client sets it: members that are not set are left out, because null is
+// a body and switches callbacks off.
 func (o *Buffer) scheduleJob(s *job.Spec, expiresIn time.Duration) {
 	o.TextIfSet("topic", s.Topic)
 	o.TextIfSet("lane", s.Lane)

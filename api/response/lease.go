@@ -45,8 +45,8 @@ func (o *Buffer) leaseRequest(r *job.Request) {
 	})
 }
 
-// LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, store.ErrCancelRequested, or why the
-// report was not recorded.
+// LeaseResult writes what came of a report about a lease; err is nil, store.ErrLeaseLost, store.ErrCancelRequested, or
+// why the report was not recorded.
 func (o *Buffer) LeaseResult(index int, report *store.LeaseReport, err error) {
 	toCancel := errors.Is(err, store.ErrCancelRequested)
 	o.Open()

@@ -152,7 +152,8 @@ func revisionMismatch(stored int64) *Problem {
 	if stored == 0 {
 		return NewProblem(RevisionMismatch, "no settings are stored: their revision is 0")
 	}
-	return NewProblem(RevisionMismatch, "settings are stored, with the revision "+strconv.FormatInt(stored, 10)+": read them again")
+	return NewProblem(RevisionMismatch,
+		"settings are stored, with the revision "+strconv.FormatInt(stored, 10)+": read them again")
 }
 
 // WithHint appends the required state to the problem of a StateError.

@@ -20,7 +20,9 @@ func TestFromError_MapsEveryError(t *testing.T) {
 		status int
 		fields []string
 	}{
-		"invalid":     {&job.InvalidError{Errors: []job.FieldError{{Field: "/url"}, {Field: "/ladder/2"}}}, 422, []string{"/url", "/ladder/2"}},
+		"invalid": {&job.InvalidError{Errors: []job.FieldError{{Field: "/url"}, {Field: "/ladder/2"}}}, 422, []string{
+			"/url", "/ladder/2",
+		}},
 		"undeclared":  {&job.UndeclaredTopicError{Topic: "orders"}, 422, []string{"/topic"}},
 		"cursor":      {store.ErrCursor, 422, []string{"?cursor"}},
 		"not found":   {store.ErrNotFound, 404, nil},
@@ -56,17 +58,20 @@ func TestFromError_NamesTheStoreThatAProcessMisses(t *testing.T) {
 	p := FromError(fmt.Errorf("list topics: %w", &store.NotConfiguredError{Namespace: "shop", Store: "eu"}))
 	require.Equal(t, 503, p.Status)
 	require.Equal(t, StoreUnavailable, p.Code)
-	require.Equal(t, "the namespace shop is on the store eu, which this process does not have: start it with --store eu=URL", p.Detail)
+	require.Equal(t, "the namespace shop is on the store eu, which this process does not have: start it with --store "+
+		"eu=URL", p.Detail)
 	p = FromError(&job.NamespaceStoreError{Namespace: "shop", Store: "eu"})
 	require.Equal(t, 409, p.Status)
 	require.Equal(t, InUse, p.Code)
 	require.Contains(t, p.Detail, "the namespace shop is on the store eu and cannot move: delete the namespace")
-	require.Contains(t, (&job.NamespaceStoreError{Namespace: "default", Store: "main"}).Error(), ": use another namespace")
+	require.Contains(t, (&job.NamespaceStoreError{Namespace: "default", Store: "main"}).Error(),
+		": use another namespace")
 }
 
 func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
 	for wait, want := range map[time.Duration][2]string{
-		0: {"1", "1000"}, time.Millisecond: {"1", "1000"}, time.Second: {"1", "1000"}, 1001 * time.Millisecond: {"2", "1001"},
+		0: {"1", "1000"}, time.Millisecond: {"1", "1000"}, time.Second: {"1", "1000"},
+		1001 * time.Millisecond: {"2", "1001"},
 	} {
 		w := httptest.NewRecorder()
 		FromError(&store.UnavailableError{RetryAfter: wait}).Write(w)
@@ -77,13 +82,15 @@ func TestProblem_WritesRetryAfterInWholeSeconds(t *testing.T) {
 	NewProblem(NotFound, "no such job").Write(w)
 	require.Empty(t, w.Header().Get("Retry-After"))
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
-	requireExact(t, `{"type":"/problems#not_found","code":"not_found","title":"Not found","status":404,"detail":"no such job","retry_after_ms":null,"errors":[]}`+"\n", w.Body.String())
+	requireExact(t, `{"type":"/problems#not_found","code":"not_found","title":"Not found","status":404,"detail":"no `+
+		`such job","retry_after_ms":null,"errors":[]}`+"\n", w.Body.String())
 }
 
 func TestProblem_ListsItsFields(t *testing.T) {
 	require.Equal(t, "the request has an invalid field", Invalid(job.FieldError{}).Detail)
 	p := Invalid(job.FieldError{Field: "/url", Detail: "is required"}, job.FieldError{Field: "/a", Detail: "\"x\""})
-	requireExact(t, `{"error":{"type":"/problems#invalid_field","code":"invalid_field","title":"Invalid field","status":422,"detail":"the request has 2 invalid fields","retry_after_ms":null,`+
+	requireExact(t, `{"error":{"type":"/problems#invalid_field","code":"invalid_field","title":"Invalid `+
+		`field","status":422,"detail":"the request has 2 invalid fields","retry_after_ms":null,`+
 		`"errors":[{"field":"/url","detail":"is required"},{"field":"/a","detail":"\"x\""}]}}`,
 		written(t, func(o *Buffer) { o.Problem("error", p) }))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Topic writes a topic with a policy, its own or the effective one. What the policy does not set is null. Secrets are left
-// out.
+// Topic writes a topic with a policy, its own or the effective one. What the policy does not set is null. Secrets are
+// left out.
 func (o *Buffer) Topic(t *store.Topic, p policy.Topic) {
 	o.Text("topic", t.Name)
 	o.Number("revision", t.Revision)

@@ -22,22 +22,33 @@ func decoded(t *testing.T, write func(o *Buffer)) (members map[string]any) {
 
 func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 	set := policy.Topic{
-		Secrets:     []policy.Secret{{ID: "one", Value: "whsec_hidden"}},
-		ClientCert:  &policy.ClientCert{Chain: "chain", Key: "hidden"},
-		Headers:     map[string][]string{"Authorization": {"hidden"}},
-		OnDelivered: &policy.Callback{URL: "https://a.example/", Headers: map[string][]string{"X-Api-Key": {"hidden"}}, Retries: new(0)},
-		OnBacklog:   &policy.Backlog{Callback: policy.Callback{URL: "https://b.example/", Method: "PUT"}, OlderThan: time.Minute},
-		Success:     policy.Success{Status: []string{"2xx"}},
+		Secrets:    []policy.Secret{{ID: "one", Value: "whsec_hidden"}},
+		ClientCert: &policy.ClientCert{Chain: "chain", Key: "hidden"},
+		Headers:    map[string][]string{"Authorization": {"hidden"}},
+		OnDelivered: &policy.Callback{
+			URL:     "https://a.example/",
+			Headers: map[string][]string{"X-Api-Key": {"hidden"}}, Retries: new(0),
+		},
+		OnBacklog: &policy.Backlog{
+			Callback:  policy.Callback{URL: "https://b.example/", Method: "PUT"},
+			OlderThan: time.Minute,
+		},
+		Success: policy.Success{Status: []string{"2xx"}},
 	}.WithDefaults(policy.Builtin())
 	got := decoded(t, func(o *Buffer) { o.Topic(&store.Topic{Name: "orders", Revision: 3}, set) })
 	require.EqualValues(t, "orders", got["topic"])
 	require.EqualValues(t, 3, got["revision"])
 	require.Len(t, got["ladder"], 9)
 	require.Equal(t, []any{"2xx"}, got["success"].(map[string]any)["status"])
-	require.Equal(t, map[string]any{"url": "https://a.example/", "method": "POST", "headers": map[string]any{"X-Api-Key": Redacted}, "retries": 0.0, "timeout": nil, "include": []any{}}, got["on_delivered"])
+	require.Equal(t,
+		map[string]any{
+			"url": "https://a.example/", "method": "POST", "headers": map[string]any{"X-Api-Key": Redacted},
+			"retries": 0.0, "timeout": nil, "include": []any{},
+		}, got["on_delivered"])
 	require.Nil(t, got["on_dead"])
 	require.Equal(t, map[string]any{
-		"url": "https://b.example/", "method": "PUT", "headers": nil, "retries": nil, "timeout": nil, "include": []any{}, "older_than": "1m", "more_than": nil,
+		"url": "https://b.example/", "method": "PUT", "headers": nil, "retries": nil, "timeout": nil,
+		"include": []any{}, "older_than": "1m", "more_than": nil,
 	}, got["on_backlog"])
 	require.Equal(t, map[string]any{"chain": "chain", "key": Redacted}, got["client_cert"])
 	require.Equal(t, map[string]any{"Authorization": Redacted}, got["headers"])
@@ -47,16 +58,19 @@ func TestTopic_ShowsDefaultsAndNoSecrets(t *testing.T) {
 func TestLane_ShowsUnsetSettings(t *testing.T) {
 	queue := job.Queue{Topic: "orders", Lane: "a"}
 	require.Equal(t, map[string]any{
-		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil, "lane_rate": nil, "ordered": false,
-		"managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil, "pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
+		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil,
+		"lane_rate": nil, "ordered": false, "managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil,
+		"pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{
-		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second}, Secrets: []policy.Secret{{Value: "hidden"}},
-		Paused: true, Pause: policy.Pause{At: at, By: "mia", Note: "moves"},
+		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second},
+		Secrets: []policy.Secret{{Value: "hidden"}},
+		Paused:  true, Pause: policy.Pause{At: at, By: "mia", Note: "moves"},
 	}
 	require.Equal(t, map[string]any{
-		"topic": "orders", "lane": "a", "revision": 7.0, "url": nil, "headers": nil, "lane_concurrency": 2.0, "lane_rate": units.FormatRate(set.LaneRate), "ordered": set.Ordered,
-		"managed_by": nil, "paused": true, "paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves",
+		"topic": "orders", "lane": "a", "revision": 7.0, "url": nil, "headers": nil, "lane_concurrency": 2.0,
+		"lane_rate": units.FormatRate(set.LaneRate), "ordered": set.Ordered, "managed_by": nil, "paused": true,
+		"paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves",
 		"updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
@@ -93,9 +107,11 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 }
 
 func TestTopicStats_ShowNoDueTimeWithoutWaitingJobs(t *testing.T) {
-	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,"oldest_due_at":null,"breakers_open":1,"unfinished_bytes":0}`
+	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,` +
+		`"oldest_due_at":null,"breakers_open":1,"unfinished_bytes":0}`
 	require.Equal(t, want, written(t, func(o *Buffer) {
 		o.TopicStats(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
 	}))
-	require.Equal(t, "2026-03-01T12:00:00.000Z", decoded(t, func(o *Buffer) { o.TopicStats(&store.TopicStats{OldestDue: at}) })["oldest_due_at"])
+	require.Equal(t, "2026-03-01T12:00:00.000Z",
+		decoded(t, func(o *Buffer) { o.TopicStats(&store.TopicStats{OldestDue: at}) })["oldest_due_at"])
 }

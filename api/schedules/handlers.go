@@ -23,18 +23,27 @@ import (
 
 // Service stores schedules, whose ticks register jobs.
 type Service interface {
-	// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition.
-	// Errors: that of change, *job.InvalidError, *job.LimitError.
-	PutSchedule(ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error) (store.Schedule, error)
+	// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for
+	// store.CheckCondition. Errors: that of change, *job.InvalidError, *job.LimitError.
+	PutSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	) (store.Schedule, error)
 	// ChangeSchedule changes the pause or the backfill of a schedule. store.ErrNotFound.
-	ChangeSchedule(ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error) (store.Schedule, error)
+	ChangeSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	) (store.Schedule, error)
 	Schedule(ctx context.Context, namespace, name string) (store.Schedule, error)
 	// ListSchedules returns schedules in order of name, at most limit after a name.
 	ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error)
 	// DeleteSchedule removes a schedule that check accepts.
-	DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error
-	// RunSchedule registers a job of a schedule that check accepts at once. Errors: those of a registration, store.ErrNotFound.
-	RunSchedule(ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error) (store.RoutedResult, error)
+	DeleteSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error,
+	) error
+	// RunSchedule registers a job of a schedule that check accepts at once. Errors: those of a registration,
+	// store.ErrNotFound.
+	RunSchedule(
+		ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
+	) (store.RoutedResult, error)
 }
 
 // Options configures Handlers.
@@ -73,7 +82,9 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.write(w, r, name, http.StatusOK, h.opts.Service.PutSchedule, store.DryRun(func(stored *store.Schedule) error {
+	return h.write(w, r, name, http.StatusOK, h.opts.Service.PutSchedule, store.DryRun(func(
+		stored *store.Schedule,
+	) error {
 		was := *stored
 		if p := request.DecodeSchedule(text, stored, h.opts.MaxBody, access.PrincipalOf(r.Context()).Actor); p != nil {
 			return p
@@ -89,8 +100,8 @@ func (h *Handlers) Put(w http.ResponseWriter, r *http.Request) error {
 	}, dry))
 }
 
-// checkTopic returns store.ErrNotFound for a schedule of a topic that the request's token may not use, or whose topic is not known
-// because it is unreadable.
+// checkTopic returns store.ErrNotFound for a schedule of a topic that the request's token may not use, or whose topic
+// is not known because it is unreadable.
 func checkTopic(ctx context.Context, s *store.Schedule) error {
 	topic := s.Job.Topic
 	if s.HasSettings() {
@@ -170,8 +181,8 @@ func (h *Handlers) Backfill(w http.ResponseWriter, r *http.Request) error {
 		return err
 	})
 	if err == nil {
-		h.opts.Audit(r, access.BackfillSchedule, "schedule", name, "topic", cmp.Or(found.Job.Topic, job.DefaultTopic), "after", order.After,
-			"before", order.Before, "ticks", order.Total)
+		h.opts.Audit(r, access.BackfillSchedule, "schedule", name, "topic", cmp.Or(found.Job.Topic, job.DefaultTopic),
+			"after", order.After, "before", order.Before, "ticks", order.Total)
 	}
 	return err
 }
@@ -185,16 +196,20 @@ func countTicks(s *store.Schedule, order *store.Backfill) (total int64, err erro
 	if err != nil {
 		return 0, err
 	}
-	if total, _ = ticks.Count(order.After.Add(-1), order.Before.Add(-1), store.MaxBackfill+1); total > store.MaxBackfill {
+	if total, _ = ticks.Count(order.After.Add(-1), order.Before.Add(-1), store.MaxBackfill+
+		1); total > store.MaxBackfill {
 		return 0, response.Invalid(job.FieldError{
-			Field: "/before", Detail: fmt.Sprintf("selects more than %d ticks: backfill a shorter time", store.MaxBackfill),
+			Field:  "/before",
+			Detail: fmt.Sprintf("selects more than %d ticks: backfill a shorter time", store.MaxBackfill),
 		})
 	}
 	return total, nil
 }
 
 // change changes a schedule and answers with it.
-func (h *Handlers) change(w http.ResponseWriter, r *http.Request, name string, status int, change func(*store.Schedule) error) error {
+func (h *Handlers) change(
+	w http.ResponseWriter, r *http.Request, name string, status int, change func(*store.Schedule) error,
+) error {
 	return h.write(w, r, name, status, h.opts.Service.ChangeSchedule, func(stored *store.Schedule) error {
 		if err := checkTopic(r.Context(), stored); err != nil {
 			return err
@@ -206,7 +221,9 @@ func (h *Handlers) change(w http.ResponseWriter, r *http.Request, name string, s
 // write writes a schedule and answers with it.
 func (h *Handlers) write(
 	w http.ResponseWriter, r *http.Request, name string, status int,
-	write func(ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error) (store.Schedule, error),
+	write func(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	) (store.Schedule, error),
 	change func(*store.Schedule) error,
 ) error {
 	ifRevision, err := content.IfRevision(r)
@@ -245,7 +262,8 @@ func (h *Handlers) Run(w http.ResponseWriter, r *http.Request) error {
 func (h *Handlers) Delete(w http.ResponseWriter, r *http.Request) error {
 	name, ifRevision, err := content.Bodiless(r, request.PathSchedule)
 	if err == nil {
-		err = noSchedule(h.opts.Service.DeleteSchedule(r.Context(), access.PrincipalOf(r.Context()).Namespace, name, ifRevision, checkTopicOf(r)))
+		err = noSchedule(h.opts.Service.DeleteSchedule(r.Context(), access.PrincipalOf(r.Context()).Namespace, name,
+			ifRevision, checkTopicOf(r)))
 	}
 	if err != nil {
 		return err
@@ -288,7 +306,8 @@ func (h *Handlers) List(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	return h.opts.ServeList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // some are as large as several jobs
+	// some are as large as several jobs
+	return h.opts.ServeList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
 		found, err := h.visible(r, after, limit)
 		if err != nil {
 			return err
@@ -307,10 +326,12 @@ func (h *Handlers) List(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// visible reads at most limit schedules after a name that the request's token may see, and one more unless there is none.
+// visible reads at most limit schedules after a name that the request's token may see, and one more unless there is
+// none.
 func (h *Handlers) visible(r *http.Request, after string, limit int) (visible []store.Schedule, err error) {
 	for {
-		found, err := h.opts.Service.ListSchedules(r.Context(), access.PrincipalOf(r.Context()).Namespace, after, limit+1)
+		found, err := h.opts.Service.ListSchedules(r.Context(),
+			access.PrincipalOf(r.Context()).Namespace, after, limit+1)
 		if err != nil {
 			return nil, err
 		}

@@ -24,8 +24,9 @@ func CheckTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// Admit sets the namespace and the client of a registration, and refuses a topic, a body or callbacks that the request's token may
-// not use. The payload of a callback has the receiver's answer, which a token that may not read bodies does not see.
+// Admit sets the namespace and the client of a registration, and refuses a topic, a body or callbacks that the
+// request's token may not use. The payload of a callback has the receiver's answer, which a token that may not read
+// bodies does not see.
 func Admit(ctx context.Context, n *job.New) error {
 	p := access.PrincipalOf(ctx)
 	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
@@ -33,7 +34,8 @@ func Admit(ctx context.Context, n *job.New) error {
 		return err
 	}
 	if !p.Bodies && (n.OnDelivered.Or(nil) != nil || n.OnDead.Or(nil) != nil) {
-		return response.NewProblem(response.Forbidden, "this token may not read bodies, so its jobs cannot have callbacks of their own, "+
+		return response.NewProblem(response.Forbidden, "this token may not read bodies, so its jobs cannot have "+
+			"callbacks of their own, "+
 			"which contain the receiver's answer: leave out on_delivered and on_dead")
 	}
 	return checkPlaceholder(ctx, &n.Spec)
@@ -58,8 +60,8 @@ func AdmitTemplate(ctx context.Context, spec *job.Spec) error {
 	return err
 }
 
-// CheckBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or contains
-// the placeholder that the token got instead.
+// CheckBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or
+// contains the placeholder that the token got instead.
 func CheckBodies(ctx context.Context, url string, edit *job.Edit) error {
 	if access.PrincipalOf(ctx).Bodies {
 		return nil
@@ -68,7 +70,8 @@ func CheckBodies(ctx context.Context, url string, edit *job.Edit) error {
 		edit = &job.Edit{}
 	}
 	if url != "" || edit.Spec.URL != "" {
-		return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot send those of jobs to another URL: leave out url")
+		return response.NewProblem(response.Forbidden,
+			"this token may not read bodies, so it cannot send those of jobs to another URL: leave out url")
 	}
 	return checkPlaceholder(ctx, &edit.Spec)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them. It also replaces
-// what the job itself has of the settings of a topic, unless the token may read those: a lane with the receiver's name, and of a
-// callback receiver, headers and payload.
+// HideBodies replaces the bodies of a job and of receivers' responses, unless the request's token may read them. It
+// also replaces what the job itself has of the settings of a topic, unless the token may read those: a lane with the
+// receiver's name, and of a callback receiver, headers and payload.
 func HideBodies(r *http.Request, j *job.Job) {
 	if !access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		j.Lane = j.LaneWithoutHost()
@@ -32,7 +32,8 @@ func HideBodies(r *http.Request, j *job.Job) {
 	}
 }
 
-// isCallbackOfSettings reports whether a job may come from the settings of a topic that the request's token may not read.
+// isCallbackOfSettings reports whether a job may come from the settings of a topic that the request's token may not
+// read.
 func isCallbackOfSettings(r *http.Request, j *job.Job) bool {
 	return j.Kind != "" && !access.PrincipalOf(r.Context()).Allows(access.ReadTopic)
 }
@@ -44,9 +45,9 @@ func HideTemplate(r *http.Request, spec *job.Spec) {
 	}
 }
 
-// HideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token may read
-// them: URLs that are not the job's own and whatever tells their hosts, and texts with limits, counts and notes. The job's bodies
-// are hidden before.
+// HideSettings replaces what a job's attempts and its explanation show of topics and lanes, unless the request's token
+// may read them: URLs that are not the job's own and whatever tells their hosts, and texts with limits, counts and
+// notes. The job's bodies are hidden before.
 func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
 	if access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		return x
@@ -71,7 +72,10 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		shown.Effective = &effective
 	}
 	if x.WaitingFor != nil {
-		shown.WaitingFor = &job.Wait{Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until, Detail: x.WaitingFor.Kind.Summary()}
+		shown.WaitingFor = &job.Wait{
+			Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until,
+			Detail: x.WaitingFor.Kind.Summary(),
+		}
 	}
 	return &shown
 }

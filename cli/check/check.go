@@ -34,7 +34,8 @@ type Measure struct {
 	Shown  string // the value for people
 }
 
-// Judge compares measures with their limits. The text has the measures, those beyond a limit first, and their performance data.
+// Judge compares measures with their limits. The text has the measures, those beyond a limit first, and their
+// performance data.
 func Judge(measures []Measure) (state State, text string) {
 	var bad, good, data []string
 	for _, m := range measures {
@@ -66,7 +67,8 @@ func (m *Measure) judge() (state State, datum string, err error) {
 	var limits [2]float64
 	for i, text := range []string{warn, crit} {
 		if limits[i], err = m.limit(strings.TrimSpace(text)); err != nil {
-			return 0, "", fmt.Errorf("--%s: %q is not a limit: use WARN,CRIT", strings.ReplaceAll(strings.TrimSuffix(m.Name, "_open"), "_", "-"), m.Limits)
+			return 0, "", fmt.Errorf("--%s: %q is not a limit: use WARN,CRIT",
+				strings.ReplaceAll(strings.TrimSuffix(m.Name, "_open"), "_", "-"), m.Limits)
 		}
 	}
 	datum += fmt.Sprintf(";%v;%v", limits[0], limits[1])

@@ -28,8 +28,8 @@ compdef _ringback ringback
 `,
 }
 
-// Complete returns a line for each command, flag or value that can follow the words of a command line, the last of which may be
-// incomplete: the word, a tab and its help. Contexts are the values of --context.
+// Complete returns a line for each command, flag or value that can follow the words of a command line, the last of
+// which may be incomplete: the word, a tab and its help. Contexts are the values of --context.
 func Complete(node *kong.Node, words []string, contexts func() []string) []string {
 	last := ""
 	if len(words) > 0 {

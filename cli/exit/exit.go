@@ -61,7 +61,8 @@ func Report(stderr io.Writer, command *kong.Node, err error) int {
 	if p, ok := errors.AsType[*client.Problem](err); ok {
 		fmt.Fprintf(stderr, "ringback: %s\n", output.Printable(ProblemText(p)))
 		for _, field := range p.Errors {
-			fmt.Fprintf(stderr, "  %s %s\n", output.Printable(fieldName(command, field.Field)), output.Printable(field.Detail))
+			fmt.Fprintf(stderr, "  %s %s\n", output.Printable(fieldName(command, field.Field)),
+				output.Printable(field.Detail))
 		}
 		if remedy := remedies[p.Code]; remedy != "" {
 			fmt.Fprintf(stderr, "  %s\n", remedy)
@@ -124,8 +125,9 @@ func ProblemText(p *client.Problem) string {
 }
 
 // remedies are what to do about problems whose detail does not say it.
-var remedies = map[string]string{ //nolint:gosec // codes of problems, no tokens
-	"token_missing":     "pass --token-file, or set RINGBACK_TOKEN, or choose a context that has a token: ringback context list",
+var remedies = map[string]string{
+	"token_missing": "pass --token-file, or set RINGBACK_TOKEN, or choose a context that has a token: ringback " +
+		"context list",
 	"token_malformed":   "the token is mistyped or cut off: ringback context show says where it is from",
 	"token_unknown":     "the token is revoked, or of another server: ringback context show says where it is from",
 	"token_expired":     "an admin makes a new one: ringback token create NAME --role ROLE",

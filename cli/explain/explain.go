@@ -1,5 +1,5 @@
-// Package explain says in words what happened to a job, what it waits for, and what happens next. It reads the answer to
-// GET /v1/jobs/{id} and makes no request.
+// Package explain says in words what happened to a job, what it waits for, and what happens next. It reads the answer
+// to GET /v1/jobs/{id} and makes no request.
 package explain
 
 import (
@@ -216,7 +216,8 @@ func (j *Job) outlook(now time.Time) []string {
 			return all // its detail says what happens next
 		}
 		if at := j.notBefore(); at.After(now) {
-			say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock), output.Span(at.Sub(now)))
+			say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock),
+				output.Span(at.Sub(now)))
 		} else {
 			say("Next: attempt %d%s, as soon as nothing keeps it.", j.AttemptsMade+1, j.to())
 		}
@@ -264,7 +265,8 @@ func (j *Job) afterwards() []string {
 		if left == 1 {
 			retries = "1 more retry"
 		}
-		all = append(all, fmt.Sprintf("Then: if it fails, the next one follows after %s or a little longer; %s until the job is dead (exhausted).", wait, retries))
+		all = append(all, fmt.Sprintf("Then: if it fails, the next one follows after %s or a little longer; %s until "+
+			"the job is dead (exhausted).", wait, retries))
 	}
 	if j.ExpiresAt != nil {
 		all = append(all, fmt.Sprintf("It expires at %s.", j.ExpiresAt.UTC().Format(clock)))

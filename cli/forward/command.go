@@ -60,7 +60,8 @@ func (d *Delivery) line(colored func(text, state string) string) string {
 	if d.Status >= 200 && d.Status < 300 {
 		state = "delivered"
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05"), colored(status, state), output.Printable(d.Topic),
+	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05"), colored(status, state),
+		output.Printable(d.Topic),
 		output.Printable(d.ID), d.Attempt, output.Span(time.Duration(d.DurationMS*float64(time.Millisecond))))
 	if d.Error != "" {
 		text += "  " + output.Printable(d.Error)

@@ -19,8 +19,8 @@ import (
 // Options are the options of Run.
 type Options struct {
 	Client *client.Client
-	// Routes say where the jobs of topics go: by the first that matches. Those without a * name topics, which must be pulled; the others
-	// are for all pulled topics that match, also those that come later.
+	// Routes say where the jobs of topics go: by the first that matches. Those without a * name topics, which must be
+	// pulled; the others are for all pulled topics that match, also those that come later.
 	Routes []Route
 	Lanes  []string // names, or beginnings of names with a * at the end; empty: all
 	Copy   bool     // send copies of what the server sends, and lease nothing
@@ -33,8 +33,9 @@ type Options struct {
 	Agent       string        // User-Agent of jobs that have none
 	Signer      *sign.Signer  // signs instead of the server; nil: it does not
 	Report      func(Delivery)
-	Say         func(text string)                                                    // what a person should know beside deliveries
-	Dial        func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
+	// what a person should know beside deliveries
+	Say  func(text string)
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
 }
 
 // Bounds and waits.
@@ -52,14 +53,17 @@ const (
 // errNotPulled is the error for a topic whose jobs cannot be leased.
 func errNotPulled(topic string) error {
 	return &client.Problem{Status: http.StatusConflict, Code: "wrong_state", Detail: fmt.Sprintf(
-		"the jobs of topic %s are pushed to their URLs, so there are none to take: mirror them with --copy, or make all of them wait until they are "+
+		"the jobs of topic %s are pushed to their URLs, so there are none to take: mirror them with --copy, or make "+
+			"all of them wait until they are "+
 			"taken with ringback topic set %s deliver=pull (and push them again with deliver=push)", topic, topic)}
 }
 
-// errUnknown is the error for a topic without settings: one of a mistyped name, or one whose jobs are pushed by the defaults.
+// errUnknown is the error for a topic without settings: one of a mistyped name, or one whose jobs are pushed by the
+// defaults.
 func errUnknown(topic string) error {
 	return &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: fmt.Sprintf(
-		"there is no topic %s: ringback topic list shows the topics, and ringback topic set %s deliver=pull makes this one", topic, topic)}
+		"there is no topic %s: ringback topic list shows the topics, and ringback topic set %s deliver=pull makes "+
+			"this one", topic, topic)}
 }
 
 // UnavailableError is the error of a server that does not answer at the start.
@@ -93,7 +97,8 @@ type forwarder struct {
 	running int
 }
 
-// Run passes jobs on until ctx ends, and returns nil then. It returns an error if a topic is not pulled, or the server refuses.
+// Run passes jobs on until ctx ends, and returns nil then. It returns an error if a topic is not pulled, or the server
+// refuses.
 func Run(ctx context.Context, o Options) error {
 	o.Concurrency, o.Grace = min(cmp.Or(o.Concurrency, 8), 100), cmp.Or(o.Grace, 10*time.Second)
 	reporting, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -338,8 +343,8 @@ func takeSlots(ctx context.Context, slots chan struct{}) (taken int) {
 	}
 }
 
-// leaseJobs leases up to a number of jobs; none after a wait without one. While the server does not answer it asks for no wait, so that
-// an answer is not cut off by the end of a request that was begun before.
+// leaseJobs leases up to a number of jobs; none after a wait without one. While the server does not answer it asks for
+// no wait, so that an answer is not cut off by the end of a request that was begun before.
 func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]client.LeasedJob, error) {
 	wait := pollWait
 	f.mu.Lock()

@@ -47,7 +47,8 @@ func newLaptop(t *testing.T, handle http.HandlerFunc, topics ...string) *laptop 
 	t.Helper()
 	l := &laptop{T: t, srv: clienttest.New(t, http.NotFoundHandler()), handle: handle, conns: make(chan net.Conn)}
 	for _, topic := range topics {
-		_, err := l.srv.Client().PutTopic(t.Context(), topic, client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, Jitter: new(0.0)})
+		_, err := l.srv.Client().PutTopic(t.Context(), topic,
+			client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, Jitter: new(0.0)})
 		require.NoError(t, err)
 	}
 	server := &http.Server{Handler: l}
@@ -149,14 +150,16 @@ func answers(status int) http.HandlerFunc {
 // The request is that of a push: headers of topic and job, and a signature that the topic's secret verifies.
 func TestForward_SendsWhatAPushWouldSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLaptop(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thanks") }, "order.paid")
+		l := newLaptop(t,
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thanks") }, "order.paid")
 		c := l.srv.Client()
 		_, err := c.PatchTopic(t.Context(), "order.paid", client.Policy{Headers: client.Headers{"X-Topic": {"1"}}})
 		require.NoError(t, err)
 		secret, err := c.AddSecret(t.Context(), "order.paid", "", client.NewSecret{})
 		require.NoError(t, err)
 		l.register(client.Job{
-			ID: "paid-1", Topic: "order.paid", URL: "https://shop.example/hooks/paid?x=1", Method: "PUT", Body: map[string]int{"order": 1},
+			ID: "paid-1", Topic: "order.paid", URL: "https://shop.example/hooks/paid?x=1", Method: "PUT",
+			Body:    map[string]int{"order": 1},
 			Headers: client.Headers{"X-Job": {"a", "b"}, "Authorization": {"Bearer s3cret"}},
 		})
 		stop := l.forward(Options{Routes: routes(t, "order.paid=http://localhost:3000/hooks"), Agent: "Ringback/test"})
@@ -167,7 +170,8 @@ func TestForward_SendsWhatAPushWouldSend(t *testing.T) {
 		require.Equal(t, "PUT localhost:3000 /hooks", r.Method+" "+r.Host+" "+r.URL.String())
 		require.JSONEq(t, `{"order": 1}`, l.bodies[0])
 		for name, want := range map[string]string{
-			"X-Topic": "1", "X-Job": "a", "Webhook-Id": "paid-1", "Ringback-Topic": "order.paid", "Ringback-Attempt": "1", "Ringback-Retries-Left": "1",
+			"X-Topic": "1", "X-Job": "a", "Webhook-Id": "paid-1", "Ringback-Topic": "order.paid",
+			"Ringback-Attempt": "1", "Ringback-Retries-Left": "1",
 			"Content-Type": "application/json", "User-Agent": "Ringback/test", "Authorization": "",
 		} {
 			require.Equal(t, want, r.Header.Get(name), name)
@@ -194,7 +198,8 @@ func TestForward_TakesFlagsOverWhatTheServerSays(t *testing.T) {
 		signer, err := sign.NewSigner(secret)
 		require.NoError(t, err)
 		stop := l.forward(Options{
-			Routes: routes(t, "t=:3000/in?y=2"), KeepPath: true, Signer: signer, Header: http.Header{"Authorization": {"Bearer mine"}},
+			Routes: routes(t, "t=:3000/in?y=2"), KeepPath: true, Signer: signer,
+			Header: http.Header{"Authorization": {"Bearer mine"}},
 		})
 		l.srv.Advance(time.Second)
 		require.NoError(t, stop())
@@ -206,7 +211,8 @@ func TestForward_TakesFlagsOverWhatTheServerSays(t *testing.T) {
 	})
 }
 
-// A receiver that ends after it has read a request gets it once in an attempt, whatever net/http thinks of repeating it.
+// A receiver that ends after it has read a request gets it once in an attempt, whatever net/http thinks of repeating
+// it.
 func TestForward_SendsAnAttemptOnce(t *testing.T) {
 	for _, j := range []client.Job{
 		{Method: "POST", Body: 1, Headers: client.Headers{"Idempotency-Key": {"a"}}},
@@ -270,8 +276,8 @@ func TestForward_AnswersAreJudgedAsThoseToAPush(t *testing.T) {
 		l.srv.Advance(time.Second)
 		require.NoError(t, stop())
 		for id, want := range map[string]string{
-			"gone": "dead gave_up 410", "busy": "scheduled  503", "never": "dead nonretryable 422", "moved": "scheduled  302", "broken": "scheduled  0",
-			"fine": "delivered  200",
+			"gone": "dead gave_up 410", "busy": "scheduled  503", "never": "dead nonretryable 422",
+			"moved": "scheduled  302", "broken": "scheduled  0", "fine": "delivered  200",
 		} {
 			j := l.state(id)
 			require.Equal(t, want, fmt.Sprintf("%s %s %d", j.State, j.Reason, j.LastStatus), id)
@@ -288,7 +294,8 @@ func TestForward_RoutesTopicsAndLanes(t *testing.T) {
 		_, err := l.srv.Client().PutTopic(t.Context(), "order.pushed", client.Policy{URL: "https://a.example"})
 		require.NoError(t, err)
 		stop := l.forward(Options{
-			Routes: routes(t, "order.paid=3000/paid", "order.*=3000/orders", "report=localhost:4000"), Lanes: []string{"eu-*"},
+			Routes: routes(t, "order.paid=3000/paid", "order.*=3000/orders", "report=localhost:4000"),
+			Lanes:  []string{"eu-*"},
 		})
 		for _, topic := range []string{"order.paid", "order.sent", "report", "other"} {
 			l.register(client.Job{ID: dashed(topic), Topic: topic, Lane: "eu-1"})
@@ -305,7 +312,8 @@ func TestForward_RoutesTopicsAndLanes(t *testing.T) {
 			got[r.Header.Get("Webhook-Id")] = r.Host + r.URL.Path
 		}
 		require.Equal(t, map[string]string{
-			"order-paid": "localhost:3000/paid", "order-sent": "localhost:3000/orders", "order-new": "localhost:3000/orders", "report": "localhost:4000/",
+			"order-paid": "localhost:3000/paid", "order-sent": "localhost:3000/orders",
+			"order-new": "localhost:3000/orders", "report": "localhost:4000/",
 		}, got)
 		require.Equal(t, client.Ready, l.state("other").State)
 	})
@@ -343,7 +351,9 @@ func TestForward_JobsOfASleepComeAgain(t *testing.T) {
 				}
 			}
 		}, "t")
-		c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(
+			r *http.Request,
+		) (*http.Response, error) {
 			if asleep.Load() {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -364,7 +374,8 @@ func TestForward_JobsOfASleepComeAgain(t *testing.T) {
 		require.Equal(t, client.Delivered, j.State)
 		require.Equal(t, "lost", j.Attempts[0].Kind)
 		require.Len(t, l.deliveries, 2)
-		ended := slices.IndexFunc(l.deliveries, func(d Delivery) bool { return d.Error != "" }) // may be noticed after the other was made
+		// may be noticed after the other was made
+		ended := slices.IndexFunc(l.deliveries, func(d Delivery) bool { return d.Error != "" })
 		require.Contains(t, l.deliveries[ended].Error, "it comes again")
 		require.Empty(t, l.deliveries[1-ended].Error)
 	})
@@ -402,7 +413,8 @@ func TestForward_WaitsUntilSomethingListens(t *testing.T) {
 		require.Equal(t, client.Ready, l.state("a").State)
 		require.Less(t, l.dials.Load(), int64(130))
 		require.Equal(t, []string{
-			"forwarding t to http://localhost:3000/", "nothing listens at localhost:3000: jobs wait on the server until something does",
+			"forwarding t to http://localhost:3000/",
+			"nothing listens at localhost:3000: jobs wait on the server until something does",
 		}, l.said)
 		l.down.Store(false)
 		l.srv.Advance(10 * time.Second)
@@ -435,7 +447,8 @@ func TestForward_CountsNoAttemptWithoutAConnectionOfTLS(t *testing.T) {
 		require.Empty(t, l.deliveries)
 		require.NoError(t, stop())
 		require.Len(t, l.said, 2)
-		require.Regexp(t, "^no connection to localhost:3000 can be made: tls: .*: jobs wait on the server until one can$", l.said[1])
+		require.Regexp(t,
+			"^no connection to localhost:3000 can be made: tls: .*: jobs wait on the server until one can$", l.said[1])
 	})
 }
 
@@ -495,7 +508,8 @@ func TestForward_EndsAfterACount(t *testing.T) {
 			l.register(client.Job{ID: fmt.Sprint(i), Topic: "t"})
 		}
 		require.NoError(t, Run(t.Context(), Options{
-			Client: l.srv.Client(), Routes: routes(t, "t=3000"), Count: 3, Dial: l.dial, Say: func(string) {}, Report: func(Delivery) {},
+			Client: l.srv.Client(), Routes: routes(t, "t=3000"), Count: 3, Dial: l.dial, Say: func(string) {},
+			Report: func(Delivery) {},
 		}))
 		require.Len(t, l.requests, 3)
 	})
@@ -522,7 +536,10 @@ func TestForward_SaysWhatToDoAboutAPushedTopic(t *testing.T) {
 		_, err := l.srv.Client().PutTopic(t.Context(), "pushed", client.Policy{URL: "https://a.example"})
 		require.NoError(t, err)
 		for topic, want := range map[string]error{"pushed": client.ErrConflict, "unknown": client.ErrNotFound} {
-			err := Run(t.Context(), Options{Client: l.srv.Client(), Routes: routes(t, "pulled=3000", topic+"=3000"), Say: func(string) {}, Dial: l.dial})
+			err := Run(t.Context(), Options{
+				Client: l.srv.Client(), Routes: routes(t, "pulled=3000", topic+"=3000"),
+				Say: func(string) {}, Dial: l.dial,
+			})
 			require.ErrorIs(t, err, want)
 			require.ErrorContains(t, err, "ringback topic set "+topic+" deliver=pull")
 			if topic == "pushed" {
@@ -533,7 +550,8 @@ func TestForward_SaysWhatToDoAboutAPushedTopic(t *testing.T) {
 		}
 		ended, pulled := make(chan error, 1), routes(t, "pulled=3000")
 		go func() {
-			ended <- Run(t.Context(), Options{Client: l.srv.Client(), Routes: pulled, Say: func(string) {}, Dial: l.dial})
+			ended <- Run(t.Context(),
+				Options{Client: l.srv.Client(), Routes: pulled, Say: func(string) {}, Dial: l.dial})
 		}()
 		l.srv.Advance(time.Second)
 		_, err = l.srv.Client().PatchTopic(t.Context(), "pulled", client.Policy{Deliver: "push"})
@@ -546,14 +564,17 @@ func TestForward_SaysWhatToDoAboutAPushedTopic(t *testing.T) {
 // failing returns a client whose requests are answered by fail, unless it returns zero.
 func (l *laptop) failing(fail func(*http.Request) int) *client.Client {
 	l.Helper()
-	c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+	c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(
+		r *http.Request,
+	) (*http.Response, error) {
 		status := fail(r)
 		if status == 0 {
 			return l.srv.HTTP.Transport.RoundTrip(r)
 		}
 		text := fmt.Sprintf(`{"status": %d, "code": "failed"}`, status)
 		return &http.Response{
-			StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r,
+			StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}},
+			Body: io.NopCloser(strings.NewReader(text)), Request: r,
 		}, nil
 	})}})
 	require.NoError(l, err)
@@ -574,7 +595,8 @@ func TestForward_EndsWithoutAServer(t *testing.T) {
 				return 0
 			})
 			began := time.Now()
-			err := Run(t.Context(), Options{Client: c, Routes: routes(t, "t=3000"), Copy: mirrors, Say: func(string) {}, Dial: l.dial})
+			err := Run(t.Context(),
+				Options{Client: c, Routes: routes(t, "t=3000"), Copy: mirrors, Say: func(string) {}, Dial: l.dial})
 			require.ErrorAs(t, err, new(*UnavailableError))
 			require.LessOrEqual(t, time.Since(began), answerTime)
 			if mirrors {
@@ -643,7 +665,9 @@ func TestForward_StopsWithoutAServer(t *testing.T) {
 
 // The topics that run already do not keep an error from being returned.
 func TestForward_EndsWithAnErrorBesideTopicsThatRun(t *testing.T) {
-	for path, all := range map[string][]string{"/v1/topics/b": {"a=3000", "b=3000"}, "/v1/topics": {"a=3000", "order.*=3000"}} {
+	for path, all := range map[string][]string{
+		"/v1/topics/b": {"a=3000", "b=3000"}, "/v1/topics": {"a=3000", "order.*=3000"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLaptop(t, answers(200), "a", "b")
 			c := l.failing(func(r *http.Request) int {
@@ -726,7 +750,10 @@ func TestForward_CopiesWhatTheServerSends(t *testing.T) {
 		l.srv.Advance(time.Second)
 		stop := l.forward(Options{Routes: routes(t, "order.*=3000/copy"), Copy: true})
 		l.srv.Advance(time.Second)
-		l.register(client.Job{ID: "a", Topic: "order.paid", Body: map[string]int{"n": 1}, Headers: client.Headers{"X-Job": {"1"}, "X-Api-Key": {"k"}}})
+		l.register(client.Job{
+			ID: "a", Topic: "order.paid", Body: map[string]int{"n": 1},
+			Headers: client.Headers{"X-Job": {"1"}, "X-Api-Key": {"k"}},
+		})
 		l.register(client.Job{ID: "b", Topic: "other"})
 		l.srv.Advance(time.Minute)
 		l.down.Store(true)
@@ -735,7 +762,8 @@ func TestForward_CopiesWhatTheServerSends(t *testing.T) {
 		require.NoError(t, stop())
 		require.Len(t, l.requests, 1)
 		r := l.requests[0]
-		require.Equal(t, "POST /copy a 1", r.Method+" "+r.URL.Path+" "+r.Header.Get("Webhook-Id")+" "+r.Header.Get("Ringback-Attempt"))
+		require.Equal(t, "POST /copy a 1",
+			r.Method+" "+r.URL.Path+" "+r.Header.Get("Webhook-Id")+" "+r.Header.Get("Ringback-Attempt"))
 		require.Equal(t, "1", r.Header.Get("X-Job"))
 		require.Empty(t, r.Header.Get("X-Api-Key"))
 		require.JSONEq(t, `{"n": 1}`, l.bodies[0])
@@ -752,7 +780,9 @@ func TestForward_CopiesSayWhatIsMissing(t *testing.T) {
 		l := newLaptop(t, answers(200))
 		l.srv = clienttest.New(t, answers(200))
 		var streams atomic.Int64
-		c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		c, err := client.New(l.srv.URL, client.Options{HTTP: &http.Client{Transport: transport(func(
+			r *http.Request,
+		) (*http.Response, error) {
 			resp, err := l.srv.HTTP.Transport.RoundTrip(r)
 			if err == nil && r.URL.Path == "/v1/stream" && streams.Add(1) == 1 {
 				time.AfterFunc(time.Second, func() { _ = resp.Body.Close() })
@@ -766,7 +796,8 @@ func TestForward_CopiesSayWhatIsMissing(t *testing.T) {
 		l.srv.Advance(time.Second)
 		require.NoError(t, stop())
 		require.Len(t, l.requests, 1)
-		require.Contains(t, l.said, "the connection to the server was interrupted: attempts of that time are not copied")
+		require.Contains(t, l.said,
+			"the connection to the server was interrupted: attempts of that time are not copied")
 	})
 }
 
@@ -797,17 +828,18 @@ func TestForward_CountsCopiesThatAreDropped(t *testing.T) {
 
 func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 	for want, f := range map[string]Flags{
-		"--topic: is required, with --to":         {},
-		"--to: is required with --topic":          {Topic: []string{"a"}},
-		"--to: needs --topic":                     {To: "3000", Route: []string{"a=3000"}},
-		`--topic: "a.*" is not a topic`:           {Topic: []string{"a.*"}, To: "3000"},
-		`"ftp://x" is not a URL`:                  {Topic: []string{"a"}, To: "ftp://x"},
-		"neither a password":                      {Topic: []string{"a"}, To: "http://u:p@localhost"},
-		`--route: "3000" is not PATTERN=URL`:      {Route: []string{"3000"}},
-		`--route: "a*b" is neither`:               {Route: []string{"a*b=3000"}},
-		`--lane: "*a" is neither`:                 {Route: []string{"a=3000"}, Lane: []string{"*a"}},
-		"--concurrency: must be 1 to 100":         {Route: []string{"a=3000"}, Concurrency: 101},
-		"--header: a header must be NAME: VALUE":  {Route: []string{"a=3000"}, Header: []string{"Authorization Bearer s3cret"}},
+		"--topic: is required, with --to":    {},
+		"--to: is required with --topic":     {Topic: []string{"a"}},
+		"--to: needs --topic":                {To: "3000", Route: []string{"a=3000"}},
+		`--topic: "a.*" is not a topic`:      {Topic: []string{"a.*"}, To: "3000"},
+		`"ftp://x" is not a URL`:             {Topic: []string{"a"}, To: "ftp://x"},
+		"neither a password":                 {Topic: []string{"a"}, To: "http://u:p@localhost"},
+		`--route: "3000" is not PATTERN=URL`: {Route: []string{"3000"}},
+		`--route: "a*b" is neither`:          {Route: []string{"a*b=3000"}},
+		`--lane: "*a" is neither`:            {Route: []string{"a=3000"}, Lane: []string{"*a"}},
+		"--concurrency: must be 1 to 100":    {Route: []string{"a=3000"}, Concurrency: 101},
+		"--header: a header must be NAME: " +
+			"VALUE": {Route: []string{"a=3000"}, Header: []string{"Authorization Bearer s3cret"}},
 		"--header: what is before the colon":      {Route: []string{"a=3000"}, Header: []string{"Bearer s3cret: x"}},
 		"--header: X-A has a value that HTTP":     {Route: []string{"a=3000"}, Header: []string{"X-A: s3cret\x00"}},
 		"--header: open /nowhere":                 {Route: []string{"a=3000"}, Header: []string{"@/nowhere"}},
@@ -824,7 +856,8 @@ func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "headers")
 	require.NoError(t, os.WriteFile(file, []byte("Authorization: Bearer s3cret\n\nCookie: a=b\n"), 0o600))
 	f := Flags{
-		Topic: []string{"a"}, To: ":3000/in", Route: []string{"b.*=https://dev.example"}, Concurrency: 8, Header: []string{"X-A: 1", "@" + file},
+		Topic: []string{"a"}, To: ":3000/in", Route: []string{"b.*=https://dev.example"}, Concurrency: 8,
+		Header: []string{"X-A: 1", "@" + file},
 	}
 	var o Options
 	require.NoError(t, f.apply(&o))
@@ -836,7 +869,10 @@ func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 
 func TestDelivery_IsOneLine(t *testing.T) {
 	plain := func(text, state string) string { return text + "/" + state }
-	d := Delivery{At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), ID: "a\x1b", Topic: "t", Attempt: 2, Status: 204, DurationMS: 12.3}
+	d := Delivery{
+		At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), ID: "a\x1b", Topic: "t", Attempt: 2,
+		Status: 204, DurationMS: 12.3,
+	}
 	require.Equal(t, `08:00:00  204/delivered  t  a\u001b  attempt 2  12ms`, d.line(plain))
 	d.Status, d.Error = 0, errors.New("EOF").Error()
 	require.Equal(t, `08:00:00  failed/failed  t  a\u001b  attempt 2  12ms  EOF`, d.line(plain))

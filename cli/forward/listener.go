@@ -53,7 +53,8 @@ func (f *forwarder) noteListener(target *url.URL, err error) {
 		then = "copies are dropped until something does"
 	}
 	if !isDial(err) {
-		what, then = fmt.Sprintf("no connection to %s can be made: %v", target.Host, err), strings.ReplaceAll(then, "something does", "one can")
+		what, then = fmt.Sprintf("no connection to %s can be made: %v", target.Host, err), strings.ReplaceAll(then,
+			"something does", "one can")
 	}
 	switch {
 	case was && err == nil:

@@ -84,7 +84,8 @@ func (f *forwarder) copy(a *client.StreamAttempt) {
 		own = j.Effective.URL
 	}
 	d := Delivery{
-		At: time.Now().UTC(), ID: a.ID, Topic: a.Topic, Lane: a.Lane, Attempt: a.N, URL: address(target, own, f.opts.KeepPath), Copy: true,
+		At: time.Now().UTC(), ID: a.ID, Topic: a.Topic, Lane: a.Lane, Attempt: a.N,
+		URL: address(target, own, f.opts.KeepPath), Copy: true,
 	}
 	got, err := f.send(f.working, j.Method, d.URL, f.headerOf(copiedHeaders(j, a), j.ID, j.Body), j.Body)
 	if errors.As(err, new(unsentError)) {

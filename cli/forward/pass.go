@@ -19,7 +19,10 @@ const maxError = 1 << 10
 func (f *forwarder) pass(j *client.LeasedJob, target *url.URL) (refused bool) {
 	ctx, cancel := context.WithCancelCause(f.working)
 	defer cancel(nil)
-	d := Delivery{At: time.Now().UTC(), ID: j.ID, Topic: j.Topic, Lane: j.Lane, Attempt: j.Attempt, URL: target.String()}
+	d := Delivery{
+		At: time.Now().UTC(), ID: j.ID, Topic: j.Topic, Lane: j.Lane,
+		Attempt: j.Attempt, URL: target.String(),
+	}
 	if j.Request == nil {
 		d.Error = "no request can be made of this job"
 		f.finish(&d, client.Settlement{Retry: []client.LeaseRetry{{Lease: j.Lease, Error: d.Error}}})
@@ -33,7 +36,9 @@ func (f *forwarder) pass(j *client.LeasedJob, target *url.URL) (refused bool) {
 	release := client.Settlement{Release: []client.LeaseRelease{{Lease: j.Lease}}}
 	switch {
 	case err == nil:
-		answered := client.LeaseAnswered{Lease: j.Lease, Status: got.status, Response: got.body, NonRetryable: got.nonretryable}
+		answered := client.LeaseAnswered{
+			Lease: j.Lease, Status: got.status, Response: got.body, NonRetryable: got.nonretryable,
+		}
 		if got.after > 0 {
 			answered.After = &got.after
 		}
@@ -68,7 +73,8 @@ func (f *forwarder) finish(d *Delivery, s client.Settlement) {
 	f.opts.Report(*d)
 }
 
-// settle reports to the server, and returns why it was not recorded. It goes on for as long as Run does: leases are extended meanwhile.
+// settle reports to the server, and returns why it was not recorded. It goes on for as long as Run does: leases are
+// extended meanwhile.
 func (f *forwarder) settle(s client.Settlement) (problem string) {
 	for {
 		ctx, cancel := context.WithTimeout(f.reporting, answerTime)
@@ -103,7 +109,8 @@ func (f *forwarder) settle(s client.Settlement) (problem string) {
 func (f *forwarder) extend(ctx context.Context, lease string, end context.CancelCauseFunc) {
 	for wait := firstExtend; sleep(ctx, wait); {
 		limited, cancel := context.WithTimeout(ctx, answerTime)
-		settled, err := f.opts.Client.Settle(limited, client.Settlement{Extend: []client.LeaseExtend{{Lease: lease, For: leaseFor}}})
+		settled, err := f.opts.Client.Settle(limited,
+			client.Settlement{Extend: []client.LeaseExtend{{Lease: lease, For: leaseFor}}})
 		cancel()
 		if wait = leaseFor / 3; err != nil || len(settled.Extend) == 0 {
 			wait = firstExtend

@@ -49,7 +49,10 @@ type answer struct {
 
 // newTransport returns the connections to receivers. Answers are read as they are, and no proxy is between.
 func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
-	return &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
+	return &http.Transport{
+		DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 16,
+		IdleConnTimeout: 30 * time.Second,
+	}
 }
 
 // send sends a request, and reads the answer. The error is an unsentError if nothing was sent.
@@ -60,7 +63,8 @@ func (f *forwarder) send(ctx context.Context, method, target string, header http
 	if err != nil {
 		return answer{}, err
 	}
-	if method == http.MethodGet { // net/http replays a GET whose body it can read again; it must not become chunked either
+	// net/http replays a GET whose body it can read again; it must not become chunked either
+	if method == http.MethodGet {
 		if r.GetBody, r.Body = nil, io.NopCloser(bytes.NewReader(body)); len(body) == 0 {
 			r.TransferEncoding = []string{"identity"}
 		}

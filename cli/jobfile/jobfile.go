@@ -47,7 +47,8 @@ func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
 		line := 0
 		for lines.Scan() {
 			line++
-			text, err := utf8text.Trim(lines.Bytes()) // in the middle a mark is that of a file that was appended to another
+			// in the middle a mark is that of a file that was appended to another
+			text, err := utf8text.Trim(lines.Bytes())
 			if err != nil {
 				yield(line, Line{Err: fmt.Errorf("%s: line %d %w: it %w", name, line, ErrInvalid, err)})
 				return
@@ -58,7 +59,8 @@ func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
 			}
 			var job request.Fields
 			if err := json.Unmarshal(text, &job); err != nil || job == nil {
-				yield(line, Line{Err: fmt.Errorf("%s: line %d %w: %s", name, line, ErrInvalid, text[:min(len(text), 40)])})
+				yield(line,
+					Line{Err: fmt.Errorf("%s: line %d %w: %s", name, line, ErrInvalid, text[:min(len(text), 40)])})
 				return
 			}
 			if !yield(line, Line{Job: job}) {
@@ -71,8 +73,8 @@ func Lines(name string, in io.Reader) iter.Seq2[int, Line] {
 	}
 }
 
-// Examine reads a regular file, so that one with an invalid line is refused as a whole, and returns the hash of its content. Of other
-// files, which can be read once, it returns nil.
+// Examine reads a regular file, so that one with an invalid line is refused as a whole, and returns the hash of its
+// content. Of other files, which can be read once, it returns nil.
 func Examine(name string, file *os.File) ([]byte, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, err
@@ -163,8 +165,8 @@ func (t *Tally) Summary() string {
 	return fmt.Sprintf("%d registered, %d refused", t.Registered, t.Refused)
 }
 
-// Progress says what became of a file that is not registered to its end, and how to go on. stable reports whether a repeat gives lines
-// without an id the same ones.
+// Progress says what became of a file that is not registered to its end, and how to go on. stable reports whether a
+// repeat gives lines without an id the same ones.
 func (t *Tally) Progress(stable bool) string {
 	done := "no line is done"
 	if t.Done > 0 {
@@ -176,7 +178,8 @@ func (t *Tally) Progress(stable bool) string {
 	}
 	next := "repeat the command to go on: nothing is registered twice as long as the file is the same"
 	if !stable {
-		next = fmt.Sprintf("go on from line %d: of lines without an id, ringback job list shows whether they are registered", t.Done+1)
+		next = fmt.Sprintf("go on from line %d: of lines without an id, ringback job list shows whether they are "+
+			"registered", t.Done+1)
 	}
 	return fmt.Sprintf("%s; of the lines from %d on, %s\n%s", done, t.Done+1, rest, next)
 }

@@ -20,7 +20,8 @@ type Filter struct {
 func (f *Filter) Selects(e *client.StreamEvent) bool {
 	switch {
 	case e.Attempt != nil:
-		return f.hasLabels(e.Attempt.Labels) && (!f.Failed || e.Attempt.Verdict == "again" || e.Attempt.Verdict == "dead")
+		return f.hasLabels(e.Attempt.Labels) && (!f.Failed || e.Attempt.Verdict == "again" ||
+			e.Attempt.Verdict == "dead")
 	case e.Change != nil:
 		return f.hasLabels(e.Change.Labels) && (!f.Failed || e.Change.Kind == "dead")
 	}

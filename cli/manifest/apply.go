@@ -12,8 +12,9 @@ import (
 	"github.com/ringback/ringback/client"
 )
 
-// Apply makes the changes of a plan, and calls done after each. A resource that has changed since it was read is not written. After an
-// error the changes that were not made are found again by the next plan. What the server refuses to remove does not keep the others.
+// Apply makes the changes of a plan, and calls done after each. A resource that has changed since it was read is not
+// written. After an error the changes that were not made are found again by the next plan. What the server refuses to
+// remove does not keep the others.
 func (p *Plan) Apply(ctx context.Context, call Server, done func(c *Change)) error {
 	var mu sync.Mutex
 	made := 0
@@ -80,7 +81,8 @@ func (c *Change) make(ctx context.Context, call Server) error {
 	case err == nil, c.Action == Remove && errors.Is(err, client.ErrNotFound):
 		return nil
 	case errors.Is(err, client.ErrRevision):
-		return &changeError{c, errors.Join(errors.New("it has changed since it was compared: apply the files again"), err)}
+		return &changeError{c, errors.Join(errors.New("it has changed since it was compared: apply the files "+
+			"again"), err)}
 	}
 	if c.res != nil {
 		if faults, other := c.faults(err); other == nil {

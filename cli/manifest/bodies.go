@@ -8,9 +8,11 @@ import (
 )
 
 // ErrNoBodies is the error of Dump and NewPlan if a schedule has a body that the token may not read.
-var ErrNoBodies = errors.New("this token may not read bodies, and schedules have some: use a token that may (ringback token create --bodies)")
+var ErrNoBodies = errors.New("this token may not read bodies, and schedules have some: use a token that may " +
+	"(ringback token create --bodies)")
 
-// checkBodies returns ErrNoBodies if some of these documents are schedules with bodies, which answers have placeholders of.
+// checkBodies returns ErrNoBodies if some of these documents are schedules with bodies, which answers have placeholders
+// of.
 func checkBodies(ctx context.Context, call Server, documents []map[string]any) error {
 	if !slices.ContainsFunc(documents, hasBody) {
 		return nil

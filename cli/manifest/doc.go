@@ -1,6 +1,6 @@
-// Package manifest compares files that describe topics, lanes and schedules with those of a server, and makes the server's be as the
-// files say. The members of a resource are those of the API. Their rules and defaults are known to the server only: a dry run of each
-// resource that differs returns its faults, or the form in which it would be stored.
+// Package manifest compares files that describe topics, lanes and schedules with those of a server, and makes the
+// server's be as the files say. The members of a resource are those of the API. Their rules and defaults are known to
+// the server only: a dry run of each resource that differs returns its faults, or the form in which it would be stored.
 package manifest
 
 import (
@@ -13,7 +13,8 @@ import (
 // Kind is a kind of resources.
 type Kind string
 
-// The kinds, in the order in which they are written. They are removed in the reverse order. A topic that is removed takes its lanes along.
+// The kinds, in the order in which they are written. They are removed in the reverse order. A topic that is removed
+// takes its lanes along.
 const (
 	Topic    Kind = "topic"
 	Lane     Kind = "lane"
@@ -54,7 +55,8 @@ func (id ID) path() string {
 // compare orders resources by kind and name.
 func (id ID) compare(other ID) int {
 	rank := func(k Kind) int { return strings.Index("tls", string(k[0])) }
-	return cmp.Or(cmp.Compare(rank(id.Kind), rank(other.Kind)), cmp.Compare(id.Topic, other.Topic), cmp.Compare(id.Name, other.Name))
+	return cmp.Or(cmp.Compare(rank(id.Kind), rank(other.Kind)), cmp.Compare(id.Topic, other.Topic),
+		cmp.Compare(id.Name, other.Name))
 }
 
 // Reason says what is wrong.
@@ -75,7 +77,8 @@ type Error struct {
 
 // Error returns a line for each fault.
 func (e *Error) Error() string {
-	return strings.Join(append([]string{fmt.Sprintf("the files have %s; nothing is changed", count(len(e.Faults), "fault"))}, e.Faults...), "\n")
+	return strings.Join(append([]string{fmt.Sprintf("the files have %s; nothing is changed",
+		count(len(e.Faults), "fault"))}, e.Faults...), "\n")
 }
 
 // count returns a number with its noun.

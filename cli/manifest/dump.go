@@ -11,9 +11,9 @@ import (
 	"github.com/ringback/ringback/internal/invisible"
 )
 
-// Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A pause is
-// left out, and so are secrets: they are placeholders, with which the server keeps what it has. Left are the schedules that the server
-// cannot read, which the file does not have. The mark is in the file if all have it.
+// Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A
+// pause is left out, and so are secrets: they are placeholders, with which the server keeps what it has. Left are the
+// schedules that the server cannot read, which the file does not have. The mark is in the file if all have it.
 func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left []string, err error) {
 	have, err := fetch(ctx, call, func(string) bool { return true }, nil)
 	if err != nil {

@@ -29,7 +29,8 @@ func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *
 	}
 	if f.Prune && !f.PruneAll && len(set.resources) == 0 {
 		return nil, &Error{Invalid, []string{fmt.Sprintf(
-			"they have no topic, lane or schedule, so --prune removes all that %s manages: pass --prune-all if that is meant", set.ManagedBy)}}
+			"they have no topic, lane or schedule, so --prune removes all that %s manages: pass --prune-all if that "+
+				"is meant", set.ManagedBy)}}
 	}
 	plan, err := NewPlan(ctx, call, set, Options{Prune: f.Prune || f.PruneAll, TakeOver: f.TakeOver})
 	if err != nil {
@@ -48,10 +49,12 @@ func (p *Plan) Question() string {
 	}
 	var parts []string
 	if n := p.Count(Remove); n > 0 {
-		parts = append(parts, fmt.Sprintf("remove what is marked with - (%d) for good, with signing secrets and secret headers", n))
+		parts = append(parts,
+			fmt.Sprintf("remove what is marked with - (%d) for good, with signing secrets and secret headers", n))
 	}
 	if len(reset) > 0 {
-		parts = append(parts, fmt.Sprintf("give the defaults to what cannot be removed (%s)", strings.Join(reset, ", ")))
+		parts = append(parts,
+			fmt.Sprintf("give the defaults to what cannot be removed (%s)", strings.Join(reset, ", ")))
 	}
 	if len(parts) == 0 {
 		return ""

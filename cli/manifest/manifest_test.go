@@ -49,7 +49,9 @@ func newServer(t *testing.T) *testServer {
 	return &testServer{handler: api.New(api.Options{Service: service, Process: service.Process(), Logger: quiet})}
 }
 
-func (s *testServer) call(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+func (s *testServer) call(
+	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+) (json.RawMessage, error) {
 	if method != http.MethodGet {
 		counter := &s.changes
 		if query.Has("dry_run") {
@@ -207,7 +209,8 @@ func TestDiff_ShowsMembersOldAndNew(t *testing.T) {
 	text, err := json.Marshal(s.plan(t, shop, Options{}).Changes[0])
 	require.NoError(t, err)
 	require.JSONEq(t, `{"action": "update", "kind": "topic", "name": "order.close", "file": "-:3", "members": [
-		{"member": "breaker.failures", "old": 3, "new": null}, {"member": "jitter", "old": null, "new": 0.5}, {"member": "rate", "old": "50/s", "new": "10/s"}]}`, string(text))
+		{"member": "breaker.failures", "old": 3, "new": null}, {"member": "jitter", "old": null, "new": 0.5}, `+
+		`{"member": "rate", "old": "50/s", "new": "10/s"}]}`, string(text))
 	require.Equal(t, string(text)+"\n", out.String())
 }
 
@@ -215,7 +218,9 @@ func TestDiff_ShowsMembersOldAndNew(t *testing.T) {
 func TestDiff_LeavesPausesAlone(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
-	for _, path := range []string{"/v1/topics/order.close", "/v1/topics/order.close/lanes/other", "/v1/schedules/nightly"} {
+	for _, path := range []string{
+		"/v1/topics/order.close", "/v1/topics/order.close/lanes/other", "/v1/schedules/nightly",
+	} {
 		s.do(t, http.MethodPost, path+"/pause", `{"note": "x"}`)
 	}
 	require.Empty(t, s.plan(t, shop, Options{}).Changes)
@@ -256,7 +261,8 @@ lanes:
 		"a.yaml:9: topic c: revision is read-only: remove the line",
 		"a.yaml:8: topic c: secrets do not belong in files: use ringback topic secret add",
 		"a.yaml:13: lanes must be a mapping, NAME: VALUE",
-		"b.yml:1: managed_by is mall, but shop in " + filepath.Join(dir, "a.yaml") + ":1: files that are applied together have one",
+		"b.yml:1: managed_by is mall, but shop in " + filepath.Join(dir, "a.yaml") +
+			":1: files that are applied together have one",
 		"b.yml:3: topic a is set twice, also in " + filepath.Join(dir, "a.yaml") + ":4",
 		"b.yml:5: schedule s: managed_by belongs at the top of the file, and holds for all that it has",
 	}, withoutLast(faultsIn(t, err, dir)))
@@ -280,7 +286,8 @@ lanes:
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Read([]string{t.TempDir()}, nil)
 	require.ErrorContains(t, err, "has no file with the ending .yaml")
-	for _, text := range []string{"- a\n", "managed_by: [a]\n", "topics: {[a]: {}}\n", "a: &a [*a]\n", "topics: {x: &a {b: *a}}\n"} {
+	for _, text := range []string{"- a\n", "managed_by: " +
+		"[a]\n", "topics: {[a]: {}}\n", "a: &a [*a]\n", "topics: {x: &a {b: *a}}\n"} {
 		_, err = Read([]string{"-"}, strings.NewReader(text))
 		require.ErrorAs(t, err, new(*Error), text)
 	}
@@ -315,7 +322,8 @@ func TestRead_BoundsWhatMergesRepeat(t *testing.T) {
 		_, err := Read([]string{"-"}, strings.NewReader(text))
 		e, ok := errors.AsType[*Error](err)
 		require.True(t, ok, "%v", err)
-		faults := slices.DeleteFunc(e.Faults, func(fault string) bool { return strings.Contains(fault, "is not a key") })
+		faults := slices.DeleteFunc(e.Faults,
+			func(fault string) bool { return strings.Contains(fault, "is not a key") })
 		require.Len(t, faults, 1)
 		require.Contains(t, faults[0], "has more than 1000000 values, or 100 levels")
 	}
@@ -354,12 +362,15 @@ schedules:
 
 func TestPlan_RefusesSecretsInFiles(t *testing.T) {
 	s := newServer(t)
-	const file = "managed_by: shop\ntopics:\n  a:\n    url: https://a.example/\n    headers:\n      authorization: Bearer x\n"
+	const file = "managed_by: shop\ntopics:\n  a:\n    url: https://a.example/\n    headers:\n      authorization: " +
+		"Bearer x\n"
 	_, err := NewPlan(t.Context(), s.call, parse(t, file), Options{})
-	require.ErrorContains(t, err, "-:6: topic a: headers.authorization is a secret, which files do not have: set it by ringback topic set")
+	require.ErrorContains(t, err,
+		"-:6: topic a: headers.authorization is a secret, which files do not have: set it by ringback topic set")
 
 	// What the server has stays, whether the file has the placeholder or nothing.
-	s.do(t, http.MethodPut, "/v1/topics/a", `{"url": "https://a.example/", "headers": {"Authorization": "Bearer x", "X-A": "1"}}`)
+	s.do(t, http.MethodPut, "/v1/topics/a",
+		`{"url": "https://a.example/", "headers": {"Authorization": "Bearer x", "X-A": "1"}}`)
 	for _, headers := range []string{"{X-A: 1}", `{x-a: "1"}`, `{X-A: "1", authorization: "[redacted]"}`} {
 		text := "managed_by: shop\ntopics:\n  a:\n    url: https://a.example/\n    headers: " + headers + "\n"
 		if headers == "{X-A: 1}" {
@@ -383,7 +394,8 @@ func TestPrune_RemovesOnlyWhatTheFilesManage(t *testing.T) {
 	require.Equal(t, "+ create topic order.ship\n    managed_by: shop\n", planText(s.plan(t, less, Options{})))
 	p := s.plan(t, less, Options{Prune: true})
 	require.Equal(t, 2, p.Count(Remove))
-	require.Contains(t, planText(p), "- remove topic order.close\n    with lane other\n    with lane shop.example:443\n")
+	require.Contains(t, planText(p),
+		"- remove topic order.close\n    with lane other\n    with lane shop.example:443\n")
 	var order []string
 	require.NoError(t, p.Apply(t.Context(), s.call, func(c *Change) { order = append(order, c.Done()) }))
 	require.ElementsMatch(t, []string{"created topic order.ship", "updated topic _callbacks"}, order[:2])
@@ -419,7 +431,9 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
 	asked := 0
-	noBodies := func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+	noBodies := func(
+		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+	) (json.RawMessage, error) {
 		if path == "/v1/whoami" {
 			asked++
 			return json.RawMessage(`{"bodies": false}`), nil
@@ -444,14 +458,16 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 	require.ErrorContains(t, err, "-:22: schedule nightly: job.body_text is a placeholder: write the body itself")
 }
 
-// A topic that stays because of its lanes is not pushed when its jobs wait for consumers, and the question is about it, too.
+// A topic that stays because of its lanes is not pushed when its jobs wait for consumers, and the question is about it,
+// too.
 func TestPrune_AsksBeforeATopicLosesItsSettings(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, "managed_by: shop\ntopics: {pulled: {deliver: pull, workers: 5}, gone: {}}\n", Options{})
 	s.do(t, http.MethodPut, "/v1/topics/pulled/lanes/l", `{"lane_rate": "1/s"}`)
 	const less = "managed_by: shop\ntopics: {gone: }\n"
 	p := s.plan(t, less, Options{Prune: true})
-	require.Equal(t, "~ update topic pulled\n    managed_by: shop -> (not set)\n    workers: 5 -> (not set)\n", planText(p))
+	require.Equal(t,
+		"~ update topic pulled\n    managed_by: shop -> (not set)\n    workers: 5 -> (not set)\n", planText(p))
 	require.Equal(t, "Give the defaults to what cannot be removed (pulled)?", p.Question())
 	p = s.plan(t, "managed_by: shop\n", Options{Prune: true})
 	require.Equal(t, "Remove what is marked with - (1) for good, with signing secrets and secret headers, "+
@@ -489,7 +505,8 @@ func TestApply_DoesNotOverwriteAnEditInBetween(t *testing.T) {
 	err := p.Apply(t.Context(), s.call, func(c *Change) { done = append(done, c.Done()) })
 	require.ErrorIs(t, err, client.ErrRevision)
 	// The topic, which the lane had created, was compared before: so it is written.
-	require.Regexp(t, `^update lane other of order.close: it has changed since it was compared: apply the files again\n[12] of 4 changes were made: a repeat goes on`, err.Error())
+	require.Regexp(t, `^update lane other of order.close: it has changed since it was compared: apply the files `+
+		`again\n[12] of 4 changes were made: a repeat goes on`, err.Error())
 	require.Contains(t, done, "updated topic order.close")
 	require.Equal(t, "8/s", s.do(t, http.MethodGet, "/v1/topics/order.close/lanes/other", "")["lane_rate"])
 	s.apply(t, shop, Options{})
@@ -533,7 +550,9 @@ func TestInterrupt_EndsReadsOnly(t *testing.T) {
 	p := s.plan(t, "managed_by: shop\ntopics: {new: }\n", Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	interrupted := func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+	interrupted := func(
+		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+	) (json.RawMessage, error) {
 		if strings.HasSuffix(path, "/lanes") || path == "/v1/topics/new" {
 			cancel()
 			if ctx.Err() != nil {
@@ -546,7 +565,9 @@ func TestInterrupt_EndsReadsOnly(t *testing.T) {
 	s.do(t, http.MethodGet, "/v1/topics/new", "")
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	_, _, err := Dump(ctx, func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+	_, _, err := Dump(ctx, func(
+		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+	) (json.RawMessage, error) {
 		if strings.HasSuffix(path, "/lanes") {
 			cancel()
 			require.ErrorIs(t, ctx.Err(), context.Canceled, "the read ends, too")
@@ -573,17 +594,20 @@ func names(p *Plan) (all []string) {
 func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
-	s.do(t, http.MethodPut, "/v1/topics/a", `{"url": "https://a.example/", "headers": {"Authorization": "Bearer hidden"}, "managed_by": "shop"}`)
+	s.do(t, http.MethodPut, "/v1/topics/a",
+		`{"url": "https://a.example/", "headers": {"Authorization": "Bearer hidden"}, "managed_by": "shop"}`)
 	s.do(t, http.MethodPost, "/v1/topics/a/pause", "{}")
 	s.do(t, http.MethodPut, "/v1/topics/order.close/lanes/unmanaged", `{"lane_rate": "1/s"}`)
-	s.do(t, http.MethodPut, "/v1/topics/b", `{"url": "https://b.example/", "success": {"body_equals": "pay\u202e\"gpj\\\u200b\n"}, "managed_by": "shop"}`)
+	s.do(t, http.MethodPut, "/v1/topics/b",
+		`{"url": "https://b.example/", "success": {"body_equals": "pay\u202e\"gpj\\\u200b\n"}, "managed_by": "shop"}`)
 	text, _, err := Dump(t.Context(), s.call, "shop")
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "hidden")
 	require.NotContains(t, string(text), "paused")
 	require.NotContains(t, string(text), "unmanaged")
 	require.Contains(t, string(text), `"pay\u202e\"gpj\\\u200b\n"`, "an editor would not show it")
-	require.True(t, strings.HasPrefix(string(text), "managed_by: shop\ntopics:\n  a:\n    headers:\n      Authorization: '[redacted]'\n"), string(text))
+	require.True(t, strings.HasPrefix(string(text),
+		"managed_by: shop\ntopics:\n  a:\n    headers:\n      Authorization: '[redacted]'\n"), string(text))
 	s.dry.Store(0)
 	p := s.plan(t, string(text), Options{Prune: true})
 	require.Empty(t, p.Changes, planText(p))
@@ -602,15 +626,20 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 }
 
 func TestRead_UnderstandsYAMLAndJSON(t *testing.T) {
-	set := parse(t, `{"managed_by": "shop", "topics": {"a": {"workers": 1e1, "url": "http:\/\/a\u00fc\ud83d\ude00\\/", "x": null}}}`)
-	require.Equal(t, map[string]any{"workers": json.Number("1e1"), "url": `http://aü😀\/`, "x": nil}, set.resources[0].doc)
+	set := parse(t, `{"managed_by": "shop", "topics": {"a": {"workers": 1e1, "url": `+
+		`"http:\/\/a\u00fc\ud83d\ude00\\/", "x": null}}}`)
+	require.Equal(t,
+		map[string]any{"workers": json.Number("1e1"), "url": `http://aü😀\/`, "x": nil}, set.resources[0].doc)
 	set = parse(t, `managed_by: shop
 topics:
   a: &base {workers: 0x10, ordered: yes, jitter: .5, "on": 1_000}
   b: {<<: *base, workers: 5}
   c: *base
 `)
-	require.Equal(t, map[string]any{"workers": json.Number("16"), "ordered": "yes", "jitter": json.Number("0.5"), "on": json.Number("1000")}, set.resources[0].doc)
+	require.Equal(t, map[string]any{
+		"workers": json.Number("16"), "ordered": "yes", "jitter": json.Number("0.5"),
+		"on": json.Number("1000"),
+	}, set.resources[0].doc)
 	require.Equal(t, json.Number("5"), set.resources[1].doc["workers"])
 	require.Equal(t, "yes", set.resources[1].doc["ordered"])
 	require.Equal(t, set.resources[0].doc, set.resources[2].doc)
@@ -635,7 +664,9 @@ func TestPlan_WritesOnlyWhatDiffers(t *testing.T) {
 func TestPlan_NeedsNoListOfTopicsForATokenWithTopics(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
-	restricted := func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error) {
+	restricted := func(
+		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+	) (json.RawMessage, error) {
 		if path == "/v1/topics" {
 			return nil, &client.Problem{Status: http.StatusForbidden}
 		}
@@ -691,39 +722,52 @@ func randomFile(r *rand.Rand) string {
 	duration := func() string { return one("90s", "1m30s", "90", "0.5m", "1500ms", "120") }
 	callback := func() string {
 		return fmt.Sprintf("{url: 'https://cb.example/', %s}", inner(maybe(map[string]string{
-			"method": one("POST", "PUT"), "retries": one("0", "3"), "timeout": duration(), "include": one("[]", "[body, query]"), "headers": "{x-c: a}",
+			"method": one("POST", "PUT"), "retries": one("0", "3"), "timeout": duration(),
+			"include": one("[]", "[body, query]"), "headers": "{x-c: a}",
 		})))
 	}
 	topic := func() string {
 		text := maybe(map[string]string{
-			"ladder": one("[15s, 3m]", "[1.5, 90, 1h30m]"), "retries": one("0", "7"), "jitter": one("0", "0.5", "1.0", "5e-1"),
-			"timeout": duration(), "max_age": duration(), "workers": one("5", "0x10", "1e2"), "lane_concurrency": "3", "rate": one("100/s", "6000/1m", "5/90s", `""`),
-			"lane_rate": "1/s", "ordered": one("true", "false", "null"), "url": "'https://a.example/x?y=~z'", "headers": one("{}", "{x-a: '1', X-B: ['1', '2']}", "{X-Ü: null}", "null"),
-			"success": one("{}", "{status: ['200', 2xx]}", `{body_equals: "ok\n\u0007", body_contains: 'a: b'}`), "breaker": one("{}", "{failures: 0}", "{open: 60}"),
-			"give_up_on": one("[]", "['410', 4xx]"), "on_delivered": one("https://cb.example/", callback()), "on_dead": callback(),
-			"on_backlog":     one("{url: 'https://cb.example/', more_than: 1000}", "{url: 'https://cb.example/', older_than: 300}"),
-			"keep_delivered": one("{}", "{for: 0, max: 5}", "{max_bytes: 1GiB}"), "keep_dead": "{max_bytes: 1048577, for: 36h}", "id_window": one("0", "1h"),
+			"ladder": one("[15s, 3m]", "[1.5, 90, 1h30m]"), "retries": one("0", "7"),
+			"jitter": one("0", "0.5", "1.0", "5e-1"), "timeout": duration(), "max_age": duration(),
+			"workers": one("5", "0x10", "1e2"), "lane_concurrency": "3", "rate": one("100/s", "6000/1m", "5/90s", `""`),
+			"lane_rate": "1/s", "ordered": one("true", "false", "null"), "url": "'https://a.example/x?y=~z'",
+			"headers": one("{}", "{x-a: '1', X-B: ['1', '2']}", "{X-Ü: null}", "null"),
+			"success": one("{}", "{status: ['200', 2xx]}", `{body_equals: "ok\n\u0007", body_contains: 'a: b'}`),
+			"breaker": one("{}", "{failures: 0}", "{open: 60}"), "give_up_on": one("[]", "['410', 4xx]"),
+			"on_delivered": one("https://cb.example/", callback()), "on_dead": callback(),
+			"on_backlog": one("{url: 'https://cb.example/', more_than: 1000}",
+				"{url: 'https://cb.example/', older_than: 300}"), "keep_delivered": one("{}", "{for: 0, max: 5}",
+				"{max_bytes: 1GiB}"), "keep_dead": "{max_bytes: 1048577, for: 36h}", "id_window": one("0", "1h"),
 		})
 		return strings.TrimSuffix(text, "}") + one("}", ", deliver: null}", ", deliver: push}")
 	}
 	lane := func() string {
-		return maybe(map[string]string{"url": "http://b.example/", "headers": "{X-A: b}", "lane_concurrency": "3", "lane_rate": one("5/s", "300/60s"), "ordered": "true"})
+		return maybe(map[string]string{
+			"url": "http://b.example/", "headers": "{X-A: b}", "lane_concurrency": "3",
+			"lane_rate": one("5/s", "300/60s"), "ordered": "true",
+		})
 	}
 	schedule := func() string {
 		job := maybe(map[string]string{
-			"topic": "t1", "lane": "l:1", "method": one("PUT", "GET", "POST"), "headers": "{x-a: [b, c]}", "retries": "2", "ladder": "[90]", "timeout": duration(), "expires_in": duration(),
+			"topic": "t1", "lane": "l:1", "method": one("PUT", "GET", "POST"), "headers": "{x-a: [b, c]}",
+			"retries": "2", "ladder": "[90]", "timeout": duration(), "expires_in": duration(),
 			"labels": "{a: b, c: 'é'}", "on_dead": one("null", callback()),
 		})
-		body := one("", ", body: null", ", body: {b: [1.50, 1e3, null, {c: 'x'}], a: 'é\"'}", `, body: "on"`, ", body_text: 'a: b'", ", body_base64: AAEC", ", body_text: 'x', content_type: text/csv")
+		body := one("", ", body: null", ", body: {b: [1.50, 1e3, null, {c: 'x'}], a: 'é\"'}", `, body: "on"`,
+			", body_text: 'a: b'", ", body_base64: AAEC", ", body_text: 'x', content_type: text/csv")
 		if strings.Contains(job, "GET") {
 			body = ""
 		}
 		job = strings.TrimSuffix(job, "}") + ", url: 'https://s.example/'" + body + "}"
 		job = strings.Replace(job, "{, ", "{", 1)
-		when := one("cron: '*/5 3 * * MON-FRI'", "cron: '@daily', timezone: Europe/Berlin", "every: 900, offset: 2m", "every: 15m")
+		when := one("cron: '*/5 3 * * MON-FRI'", "cron: '@daily', timezone: Europe/Berlin",
+			"every: 900, offset: 2m", "every: 15m")
 		rest := maybe(map[string]string{
-			"jitter": "60", "starts_at": one("2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5+01:00"), "ends_at": "2040-01-01T00:00:00Z", "overlap": one("skip", "allow"),
-			"catch_up": one("{}", "{window: 60m}", "{runs: all}"), "max_runs": "5", "pause_after_dead": "3", "paused": one("true", "false"), "note": one("'yes'", `"two\nlines\ttab"`, "'#5'"),
+			"jitter": "60", "starts_at": one("2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5+01:00"),
+			"ends_at": "2040-01-01T00:00:00Z", "overlap": one("skip", "allow"),
+			"catch_up": one("{}", "{window: 60m}", "{runs: all}"), "max_runs": "5", "pause_after_dead": "3",
+			"paused": one("true", "false"), "note": one("'yes'", `"two\nlines\ttab"`, "'#5'"),
 		})
 		return strings.Replace("{"+when+", job: "+job+", "+inner(rest)+"}", ", }", "}", 1)
 	}

@@ -16,8 +16,8 @@ import (
 
 // Options are the settings of NewPlan.
 type Options struct {
-	// Prune removes resources with the mark of the files that the files do not have. A topic with lanes that stay gets the defaults,
-	// but for deliver: the jobs that wait for consumers would be pushed.
+	// Prune removes resources with the mark of the files that the files do not have. A topic with lanes that stay gets
+	// the defaults, but for deliver: the jobs that wait for consumers would be pushed.
 	Prune bool
 	// TakeOver changes resources that other files manage.
 	TakeOver bool
@@ -99,8 +99,12 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 		switch {
 		case !pruned(id):
 		case id.Kind == Topic && !removed(id):
-			resources = append(resources, &resource{id: id, doc: map[string]any{"managed_by": nil, "deliver": s.doc["deliver"]}, file: "(not in the files)", reset: true})
-		case id.Kind == Lane && removed(ID{Kind: Topic, Name: id.Topic}): // its topic removes it, after a look at the jobs
+			resources = append(resources, &resource{id: id, doc: map[string]any{
+				"managed_by": nil,
+				"deliver":    s.doc["deliver"],
+			}, file: "(not in the files)", reset: true})
+		// its topic removes it, after a look at the jobs
+		case id.Kind == Lane && removed(ID{Kind: Topic, Name: id.Topic}):
 			lanesGone[id.Topic] = append(lanesGone[id.Topic], id.Name)
 		default:
 			plan.Changes = append(plan.Changes, &Change{Action: Remove, ID: id, revision: s.revision})
@@ -115,7 +119,8 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 	var conflicts []string
 	for i, r := range resources {
 		if by := have[r.id].managedBy; by != "" && by != set.ManagedBy && !o.TakeOver {
-			conflicts = append(conflicts, fmt.Sprintf("%s: %s is managed by %s: remove it there or here, or pass --take-over", r.place(""), r.id, by))
+			conflicts = append(conflicts, fmt.Sprintf("%s: %s is managed by %s: remove it there or here, or pass "+
+				"--take-over", r.place(""), r.id, by))
 			continue
 		}
 		changes[i] = compareStored(r, set.ManagedBy, have[r.id])
@@ -190,14 +195,17 @@ func (c *Change) check(ctx context.Context, call Server, s stored) (faults []str
 		return nil, err
 	}
 	for _, pointer := range secretsIn("", c.res.doc, doc) {
-		faults = append(faults, fmt.Sprintf("%s: %s: %s is a secret, which files do not have: set it by ringback %s, and write %s or remove the line",
-			c.res.place(pointer), c.ID, dotted(pointer), map[Kind]string{Schedule: "schedule put", Lane: "lane set", Topic: "topic set"}[c.Kind], redacted))
+		faults = append(faults, fmt.Sprintf("%s: %s: %s is a secret, which files do not have: set it by ringback %s, "+
+			"and write %s or remove the line",
+			c.res.place(pointer), c.ID, dotted(pointer),
+			map[Kind]string{Schedule: "schedule put", Lane: "lane set", Topic: "topic set"}[c.Kind], redacted))
 	}
 	c.Members = differences("", c.res.comparable(s.doc), c.res.comparable(doc))
 	return faults, nil
 }
 
-// faults returns the faults of a resource that the server has refused, each with the line of its field, or the error if it has none.
+// faults returns the faults of a resource that the server has refused, each with the line of its field, or the error if
+// it has none.
 func (c *Change) faults(err error) ([]string, error) {
 	p, ok := errors.AsType[*client.Problem](err)
 	if !ok || !errors.Is(err, client.ErrInvalid) {

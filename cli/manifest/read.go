@@ -53,8 +53,8 @@ func (r *resource) place(pointer string) string {
 	}
 }
 
-// Read reads files of YAML or JSON, the files of folders, and for - the standard input. Its error is an *Error with all faults, or
-// that of a file that cannot be opened.
+// Read reads files of YAML or JSON, the files of folders, and for - the standard input. Its error is an *Error with all
+// faults, or that of a file that cannot be opened.
 func Read(paths []string, stdin io.Reader) (*Set, error) {
 	names, err := expand(paths)
 	if err != nil {
@@ -69,7 +69,8 @@ func Read(paths []string, stdin io.Reader) (*Set, error) {
 		r.read(name, text)
 	}
 	if r.set.ManagedBy == "" && len(r.faults) == 0 {
-		r.faults = append(r.faults, names[0]+":1: managed_by is required: a name of these files such as shop, which marks what they manage")
+		r.faults = append(r.faults,
+			names[0]+":1: managed_by is required: a name of these files such as shop, which marks what they manage")
 	}
 	if len(r.faults) > 0 {
 		return nil, &Error{Invalid, r.faults}
@@ -201,7 +202,8 @@ func (r *reader) mark(c *converter, node *yaml.Node) {
 	case node.Kind != yaml.ScalarNode || node.Value == "" || node.Tag == "!!null":
 		c.fault(node.Line, "managed_by must be a text, such as shop")
 	case r.set.ManagedBy != "" && r.set.ManagedBy != node.Value:
-		c.fault(node.Line, "managed_by is %s, but %s in %s: files that are applied together have one", node.Value, r.set.ManagedBy, r.marked)
+		c.fault(node.Line, "managed_by is %s, but %s in %s: files that are applied together have one", node.Value,
+			r.set.ManagedBy, r.marked)
 	case len(job.ValidateMark(node.Value)) > 0:
 		c.fault(node.Line, "managed_by %s", job.ValidateMark(node.Value)[0].Detail)
 	default:
@@ -230,7 +232,8 @@ func (r *reader) resources(c *converter, node *yaml.Node, kind Kind, topic strin
 				c.fault(res.lines["/"+name], "%s: %s %s", id, name, why)
 			}
 		}
-		if template, ok := res.doc["job"].(map[string]any); ok && template["body_text"] == redacted { // what a token without bodies gets
+		// what a token without bodies gets
+		if template, ok := res.doc["job"].(map[string]any); ok && template["body_text"] == redacted {
 			c.fault(res.lines["/job/body_text"], "%s: job.body_text is a placeholder: write the body itself", id)
 		}
 		if before := r.places[id]; before != "" {

@@ -16,7 +16,9 @@ import (
 )
 
 // Server makes a request and returns its answer. An answer that is an error is a *client.Problem.
-type Server func(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (json.RawMessage, error)
+type Server func(
+	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
+) (json.RawMessage, error)
 
 // inFlight is the number of requests at once.
 const inFlight = 8
@@ -92,7 +94,8 @@ func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, to
 	var mu sync.Mutex
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(topic string) bool { return !lanesOf(topic) })
 	err = forEach(ctx, len(names), func(ctx context.Context, i int) error {
-		err := list(ctx, call, ID{Kind: Topic, Name: names[i]}.path()+"/lanes", url.Values{"limit": {"500"}}, func(doc map[string]any) {
+		err := list(ctx, call, ID{Kind: Topic, Name: names[i]}.path()+
+			"/lanes", url.Values{"limit": {"500"}}, func(doc map[string]any) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.add(ID{Lane, names[i], text(doc, "lane")}, doc)

@@ -77,5 +77,6 @@ func (p *Plan) Print(out *output.Printer) error {
 
 // Summary returns the numbers of changes on a line.
 func (p *Plan) Summary() string {
-	return fmt.Sprintf("%d to create, %d to update, %d to remove, %d unchanged", p.Count(Create), p.Count(Update), p.Count(Remove), p.Unchanged)
+	return fmt.Sprintf("%d to create, %d to update, %d to remove, %d unchanged", p.Count(Create), p.Count(Update),
+		p.Count(Remove), p.Unchanged)
 }

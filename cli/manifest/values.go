@@ -15,11 +15,17 @@ import (
 
 // readOnly are the members that only answers have.
 var readOnly = map[Kind][]string{
-	Topic: {"topic", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at", "paused_by", "pause_note"},
-	Lane:  {"topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at", "paused_by", "pause_note"},
+	Topic: {
+		"topic", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at",
+		"paused_by", "pause_note",
+	},
+	Lane: {
+		"topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at",
+		"paused_by", "pause_note",
+	},
 	Schedule: {
-		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by", "pause_note", "description", "jitter_delay", "next", "last",
-		"counts", "backfill", "durability",
+		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by",
+		"pause_note", "description", "jitter_delay", "next", "last", "counts", "backfill", "durability",
 	},
 }
 
@@ -84,7 +90,8 @@ func equal(a, b any) bool {
 	}
 }
 
-// sameNumber compares numbers that are written differently, such as 1.0 and 1. Whole numbers that a float64 cannot hold differ.
+// sameNumber compares numbers that are written differently, such as 1.0 and 1. Whole numbers that a float64 cannot hold
+// differ.
 func sameNumber(a, b json.Number) bool {
 	const exact = 1 << 53
 	x, err := a.Float64()
@@ -112,7 +119,8 @@ func differences(prefix string, before, after map[string]any) (found []Member) {
 		newObject, _ := is.(map[string]any)
 		switch {
 		case equal(was, is):
-		case (oldObject != nil || was == nil) && len(newObject) > 0, (newObject != nil || is == nil) && len(oldObject) > 0:
+		case (oldObject != nil || was == nil) && len(newObject) > 0,
+			(newObject != nil || is == nil) && len(oldObject) > 0:
 			found = append(found, differences(prefix+name+".", oldObject, newObject)...)
 		default:
 			found = append(found, Member{prefix + name, was, is})
@@ -121,8 +129,8 @@ func differences(prefix string, before, after map[string]any) (found []Member) {
 	return found
 }
 
-// secretsIn returns the JSON pointers of texts that the server has stored as secrets, though the file has another text than the
-// placeholder. Names of headers are compared without case.
+// secretsIn returns the JSON pointers of texts that the server has stored as secrets, though the file has another text
+// than the placeholder. Names of headers are compared without case.
 func secretsIn(at string, want, stored any) (found []string) {
 	switch want := want.(type) {
 	case map[string]any:

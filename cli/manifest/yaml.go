@@ -34,7 +34,8 @@ func (c *converter) fault(line int, format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf("%s:%d: ", c.file, line)+fmt.Sprintf(format, args...))
 }
 
-// take counts values, and reports whether a file may have them. It may not, and this is a fault, if there are too many or too many levels.
+// take counts values, and reports whether a file may have them. It may not, and this is a fault, if there are too many
+// or too many levels.
 func (c *converter) take(node *yaml.Node, n, depth int) bool {
 	if c.nodes += n; !c.full && (c.nodes > maxNodes || depth > maxDepth) {
 		c.full = true

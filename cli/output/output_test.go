@@ -39,10 +39,13 @@ func TestList_HasAFormForEachReader(t *testing.T) {
 		`{"id": "a", "state": "dead", "next": [{"at": "2030-01-31T08:01:30Z"}], "far": ["x", 2], "note": ""}`,
 		`{"id": "bcd", "state": null, "next": [], "far": {"k": "v"}, "note": "n"}`,
 	}
-	require.Equal(t, "ID   STATE  NEXT      NOTE\na    dead   in 1m30s  -\nbcd  -      -         n\n", printed(t, Options{Terminal: true}, list(items...)))
-	require.Equal(t, "ID   STATE  NEXT                      FAR  NOTE\na    dead   2030-01-31T08:01:30.000Z  x,2  -\nbcd  -      -                         k=v  n\n",
+	require.Equal(t, "ID   STATE  NEXT      NOTE\na    dead   in 1m30s  -\nbcd  -      -         n\n",
+		printed(t, Options{Terminal: true}, list(items...)))
+	require.Equal(t, "ID   STATE  NEXT                      FAR  NOTE\na    dead   2030-01-31T08:01:30.000Z  x,2  "+
+		"-\nbcd  -      -                         k=v  n\n",
 		printed(t, Options{Format: Wide}, list(items...)))
-	require.Contains(t, printed(t, Options{Terminal: true, Color: true}, list(items...)), "a    \x1b[31mdead\x1b[0m   in 1m30s")
+	require.Contains(t, printed(t, Options{Terminal: true, Color: true}, list(items...)),
+		"a    \x1b[31mdead\x1b[0m   in 1m30s")
 	require.Equal(t, 2, strings.Count(printed(t, Options{}, list(items...)), "\n"), "not a terminal: a line each")
 	require.JSONEq(t, "["+strings.Join(items, ",")+"]", printed(t, Options{Format: JSON}, list(items...)))
 	require.JSONEq(t, "[]", printed(t, Options{Format: JSON}, list()))
@@ -52,9 +55,12 @@ func TestList_HasAFormForEachReader(t *testing.T) {
 }
 
 func TestOne_PrintsMembersBelowEachOther(t *testing.T) {
-	thing := `{"id": "a", "none": null, "empty": "", "inner": {"x": 1, "deep": {"y": "z"}}, "body": {"order":   1}, "attempts": [{"id": "n"}]}`
-	text := printed(t, Options{Format: Table, Nested: map[string]View{"attempts": Columns("ID id")}}, func(p *Printer) error { return p.One(json.RawMessage(thing)) })
-	require.Equal(t, "id            a\ninner.x       1\ninner.deep.y  z\nbody          {\"order\":   1}\n\nattempts\nID\nn\n", text)
+	thing := `{"id": "a", "none": null, "empty": "", "inner": {"x": 1, "deep": {"y": "z"}}, "body": {"order":   1}, ` +
+		`"attempts": [{"id": "n"}]}`
+	text := printed(t, Options{Format: Table, Nested: map[string]View{"attempts": Columns("ID id")}},
+		func(p *Printer) error { return p.One(json.RawMessage(thing)) })
+	require.Equal(t,
+		"id            a\ninner.x       1\ninner.deep.y  z\nbody          {\"order\":   1}\n\nattempts\nID\nn\n", text)
 }
 
 // forms are the options that show the member id to people.
@@ -95,7 +101,8 @@ func TestPrinter_ChangesNoText(t *testing.T) {
 
 func TestSpan_HasTwoUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "<1ms", 250 * time.Millisecond: "250ms", 59 * time.Second: "59s", time.Hour: "1h", 25*time.Hour + 30*time.Minute: "1d1h", 90 * time.Second: "1m30s",
+		0: "<1ms", 250 * time.Millisecond: "250ms", 59 * time.Second: "59s", time.Hour: "1h",
+		25*time.Hour + 30*time.Minute: "1d1h", 90 * time.Second: "1m30s",
 	} {
 		require.Equal(t, want, Span(d))
 	}

@@ -261,7 +261,8 @@ func width(cell string) int {
 var colors = map[string]string{
 	"delivered": "32", "done": "32", "active": "32", "closed": "32", "run": "32",
 	"dead": "31", "failed": "31", "open": "31", "unreadable": "31",
-	"running": "36", "ready": "36", "again": "33", "paused": "33", "half_open": "33", "stopped": "33", "cancelled": "33",
+	"running": "36", "ready": "36", "again": "33", "paused": "33", "half_open": "33",
+	"stopped": "33", "cancelled": "33",
 }
 
 // Colored returns a text in the colour of a state.

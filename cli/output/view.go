@@ -20,8 +20,8 @@ type Column struct {
 	Verbatim    bool // times are shown as they are
 }
 
-// Columns returns a view. Each text is a title, a space and a path; + before it makes the column wide, = before the path
-// verbatim.
+// Columns returns a view. Each text is a title, a space and a path; + before it makes the column wide, = before the
+// path verbatim.
 func Columns(all ...string) View {
 	var v View
 	for _, text := range all {

@@ -23,7 +23,8 @@ type Work struct {
 
 // Summary says what became of work.
 func (w *Work) Summary() string {
-	return fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", w.Action, w.ID, w.State, output.Number(w.Done), output.Number(w.Failed), output.Number(w.Skipped))
+	return fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", w.Action, w.ID, w.State, output.Number(w.Done),
+		output.Number(w.Failed), output.Number(w.Skipped))
 }
 
 // barWidth is the length of a progress bar in characters.
@@ -35,7 +36,8 @@ func (w *Work) Bar(now time.Time) string {
 	text := fmt.Sprintf("%s %s", w.Action, output.Number(treated))
 	if w.Total != nil && *w.Total > 0 {
 		full := int(min(treated, *w.Total) * barWidth / *w.Total)
-		text = fmt.Sprintf("%s [%s%s] %s of %s", w.Action, strings.Repeat("#", full), strings.Repeat("-", barWidth-full), output.Number(treated), output.Number(*w.Total))
+		text = fmt.Sprintf("%s [%s%s] %s of %s", w.Action, strings.Repeat("#", full),
+			strings.Repeat("-", barWidth-full), output.Number(treated), output.Number(*w.Total))
 	}
 	if w.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", output.Number(w.Failed))

@@ -12,5 +12,6 @@ func TestWork_BarShowsTheProgress(t *testing.T) {
 	w := Work{Action: "revive", Total: new(int64(31200)), Done: 12000, Failed: 10, ETA: new(now.Add(240 * time.Second))}
 	require.Equal(t, "revive [###########-------------------] 12,010 of 31,200, 10 failed, ends in 4m", w.Bar(now))
 	require.Equal(t, "revive 12,010, 10 failed", (&Work{Action: "revive", Done: 12000, Failed: 10}).Bar(now))
-	require.Contains(t, (&Work{Total: new(int64(1)), Done: 9}).Bar(now), "[##############################] 9 of 1", "never longer than the bar")
+	require.Contains(t, (&Work{Total: new(int64(1)), Done: 9}).Bar(now), "[##############################] 9 of 1",
+		"never longer than the bar")
 }

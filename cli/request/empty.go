@@ -7,8 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// CheckEmpty returns an error for the first flag or argument of a command that is given without a value, as an unset variable of a shell
-// does: without it a filter selects more, and a path names something else. A body may be empty.
+// CheckEmpty returns an error for the first flag or argument of a command that is given without a value, as an unset
+// variable of a shell does: without it a filter selects more, and a path names something else. A body may be empty.
 func CheckEmpty(command *kong.Node) error {
 	for _, v := range valuesOf(command) {
 		if v.Set && !v.HasDefault && v.Name != "data" && hasEmpty(reflect.Indirect(v.Target)) {

@@ -81,8 +81,8 @@ func FieldOf(v *kong.Value) string {
 // Reader returns a value of the command line: @FILE is the content of a file, @- the standard input.
 type Reader func(value string) ([]byte, error)
 
-// Of returns the request that the tags of a command describe, with the values of its flags and arguments. An error is one in the
-// command line.
+// Of returns the request that the tags of a command describe, with the values of its flags and arguments. An error is
+// one in the command line.
 func Of(command *kong.Node, read Reader) (*Request, error) {
 	method, path, _ := strings.Cut(command.Tag.Get("call"), " ")
 	r := &Request{Method: method, Path: path, Query: url.Values{}, Header: http.Header{}}
@@ -91,7 +91,8 @@ func Of(command *kong.Node, read Reader) (*Request, error) {
 	}
 	values := valuesOf(command)
 	if method == http.MethodPut && !slices.ContainsFunc(values, isSettings) {
-		return nil, errors.New("it replaces all settings: give them as NAME=VALUE, or with --file; NAME=null leaves one out")
+		return nil,
+			errors.New("it replaces all settings: give them as NAME=VALUE, or with --file; NAME=null leaves one out")
 	}
 	// A file comes first: flags and assignments change it.
 	slices.SortStableFunc(values, func(a, b *kong.Value) int { return order(a) - order(b) })

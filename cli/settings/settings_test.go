@@ -38,7 +38,9 @@ func TestFind_TakesTheFirstThatIsSet(t *testing.T) {
 		pinned bool
 		want   Target
 	}{
-		"the current context": {want: Target{Server: "https://prod.example", Token: "prod-token-of-several", Namespace: "shop"}},
+		"the current context": {
+			want: Target{Server: "https://prod.example", Token: "prod-token-of-several", Namespace: "shop"},
+		},
 		"a project": {
 			pinned: true, env: map[string]string{TokenVariable: "from-the-environment"},
 			want: Target{Server: "https://test.example", Token: "from-the-environment", Namespace: "lab"},
@@ -80,12 +82,18 @@ func TestFind_RefusesWhatIsNotClear(t *testing.T) {
 		flags Flags
 		env   map[string]string
 	}{
-		"--server cannot be combined with --context":                    {flags: Flags{Server: "http://a", Context: "prod"}},
-		"RINGBACK_SERVER cannot be combined with RINGBACK_CONTEXT":      {env: map[string]string{ServerVariable: "http://a", ContextVariable: "prod"}},
-		"RINGBACK_TOKEN cannot be combined with RINGBACK_TOKEN_FILE":    {flags: Flags{Context: "test"}, env: map[string]string{TokenVariable: "a", TokenFileVariable: "b"}},
+		"--server cannot be combined with " +
+			"--context": {flags: Flags{Server: "http://a", Context: "prod"}},
+		"RINGBACK_SERVER cannot be combined with " +
+			"RINGBACK_CONTEXT": {env: map[string]string{ServerVariable: "http://a", ContextVariable: "prod"}},
+		"RINGBACK_TOKEN cannot be combined with RINGBACK_TOKEN_FILE": {
+			flags: Flags{Context: "test"}, env: map[string]string{TokenVariable: "a", TokenFileVariable: "b"},
+		},
 		`--context: there is no context "nope" (there are: prod, test)`: {flags: Flags{Context: "nope"}},
 		"--server: must be http:// or https://":                         {flags: Flags{Server: "http://user:pass@a"}},
-		"no such file":                                                  {flags: Flags{TokenFile: filepath.Join(dir, "nope")}},
+		"no such file": {
+			flags: Flags{TokenFile: filepath.Join(dir, "nope")},
+		},
 	} {
 		_, err := Find(c.flags, c.env, dir, project)
 		require.ErrorContains(t, err, want)

@@ -109,8 +109,10 @@ func CheckServer(server string) error { return checkServer(source{server, "--ser
 
 func checkServer(s source) error {
 	u, err := url.Parse(s.value)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%s: must be http:// or https://, a host and perhaps a port and a path, such as %s", s.from, DefaultServer)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return fmt.Errorf("%s: must be http:// or https://, a host and perhaps a port and a path, such as %s", s.from,
+			DefaultServer)
 	}
 	return nil
 }
@@ -122,7 +124,8 @@ func (t *Target) setToken(flag, context string, env map[string]string) error {
 	if flag == "" && context == "" && token != "" && variable != "" {
 		return fmt.Errorf("%s cannot be combined with %s", TokenVariable, TokenFileVariable)
 	}
-	file, from := first(source{flag, "--token-file"}, source{context, "context " + t.Context}, source{variable, TokenFileVariable})
+	file, from := first(source{flag, "--token-file"}, source{context, "context " + t.Context},
+		source{variable, TokenFileVariable})
 	switch {
 	case flag == "" && context == "" && token != "":
 		t.TokenFrom = TokenVariable

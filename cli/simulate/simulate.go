@@ -16,7 +16,8 @@ type Attempt struct {
 	note             string
 }
 
-// Attempts returns the attempts of a job whose attempts all fail. Package policy decides, with the least and the most jitter.
+// Attempts returns the attempts of a job whose attempts all fail. Package policy decides, with the least and the most
+// jitter.
 func Attempts(terms policy.Terms, took, expires time.Duration) []Attempt {
 	all := []Attempt{{attempt: 1}}
 	early, late := track{}, track{random: 1}
@@ -24,7 +25,10 @@ func Attempts(terms policy.Terms, took, expires time.Duration) []Attempt {
 		first := early.next(terms, n, took, expires)
 		if first.Kind == policy.Dead {
 			late.next(terms, n, took, expires)
-			return append(all, Attempt{earliest: min(early.at, late.at), latest: max(early.at, late.at), note: "dead: " + string(first.Reason)})
+			return append(all, Attempt{
+				earliest: min(early.at, late.at), latest: max(early.at, late.at),
+				note: "dead: " + string(first.Reason),
+			})
 		}
 		row := Attempt{attempt: n + 1, wait: terms.Ladder.Rung(n), earliest: early.at}
 		if last := late.next(terms, n, took, expires); last.Kind == policy.Dead {

@@ -16,7 +16,8 @@ import (
 // closeLater is a function of a program, which is tested: it closes an order after half an hour.
 func closeLater(ctx context.Context, c *client.Client, order int) error {
 	_, err := c.Register(ctx, client.Job{
-		Topic: "order.close", URL: "https://shop.example/close", Delay: 30 * time.Minute, Body: map[string]int{"order": order},
+		Topic: "order.close", URL: "https://shop.example/close", Delay: 30 * time.Minute,
+		Body: map[string]int{"order": order},
 	})
 	return err // an example
 }
@@ -56,5 +57,6 @@ func runTest(f func(*testing.T)) {
 			f(t)
 		}
 	}
-	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestClose", F: once}})
+	testing.RunTests(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "TestClose", F: once}})
 }

@@ -30,8 +30,8 @@ type receiver struct {
 	conns map[*startedConn]struct{} // open
 }
 
-// order makes a call of step happen before the later ones, as the race detector sees it. So the variables of a test need no lock between
-// the test, which moves the clock, and its handler, unless requests come at the same time.
+// order makes a call of step happen before the later ones, as the race detector sees it. So the variables of a test
+// need no lock between the test, which moves the clock, and its handler, unless requests come at the same time.
 type order struct {
 	mu    sync.Mutex
 	steps int
@@ -48,10 +48,14 @@ func newReceiver(handler http.Handler) (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	r := &receiver{roots: x509.NewCertPool(), plain: newListener(), secure: newListener(), conns: make(map[*startedConn]struct{})}
+	r := &receiver{
+		roots: x509.NewCertPool(), plain: newListener(), secure: newListener(),
+		conns: make(map[*startedConn]struct{}),
+	}
 	r.roots.AddCert(authority.cert)
 	r.serve(handler, r.plain)
-	r.serve(handler, tls.NewListener(r.secure, &tls.Config{GetCertificate: authority.issue, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true}))
+	r.serve(handler, tls.NewListener(r.secure,
+		&tls.Config{GetCertificate: authority.issue, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true}))
 	return r, nil
 }
 
@@ -66,8 +70,8 @@ func (r *receiver) serve(handler http.Handler, l net.Listener) {
 	r.serving.Go(func() { _ = s.Serve(l) })
 }
 
-// close ends all connections first: those over TLS send a closing alert to the other side for up to 5 s, which does not read it if it
-// sends one as well.
+// close ends all connections first: those over TLS send a closing alert to the other side for up to 5 s, which does not
+// read it if it sends one as well.
 func (r *receiver) close() {
 	for _, c := range r.open() {
 		_ = c.Conn.Close()

@@ -1,5 +1,5 @@
-// Package clienttest runs Ringback in a test: the real API, dispatcher and sender in the test's process, on a store in memory, with a
-// clock that the test moves.
+// Package clienttest runs Ringback in a test: the real API, dispatcher and sender in the test's process, on a store in
+// memory, with a clock that the test moves.
 //
 //	func TestClose(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -9,12 +9,14 @@
 //		})
 //	}
 //
-// The clock is that of package testing/synctest: within synctest.Test no time passes but by Advance, time.Sleep and timers, and then all
-// that is due happens: attempts, retries after their waits, breakers, schedules, callbacks. Connections are in memory. What waits for a
-// real connection within the bubble, such as a driver of a database server, stops its clock: keep it out of these tests.
+// The clock is that of package testing/synctest: within synctest.Test no time passes but by Advance, time.Sleep and
+// timers, and then all that is due happens: attempts, retries after their waits, breakers, schedules, callbacks.
+// Connections are in memory. What waits for a real connection within the bubble, such as a driver of a database server,
+// stops its clock: keep it out of these tests.
 //
-// Every host and port leads to the handler, over http and https; a request's Host and URL tell them apart. Requests are those of a
-// server, with its headers and signatures. The store is the reference model of the engines, which differs from them in durability only.
+// Every host and port leads to the handler, over http and https; a request's Host and URL tell them apart. Requests are
+// those of a server, with its headers and signatures. The store is the reference model of the engines, which differs
+// from them in durability only.
 package clienttest
 
 import (
@@ -46,8 +48,8 @@ type Server struct {
 	order  *order
 }
 
-// New starts a server whose jobs are sent to a handler, and stops it at the end of the test. It fails the test if it is called outside
-// of synctest.Test.
+// New starts a server whose jobs are sent to a handler, and stops it at the end of the test. It fails the test if it is
+// called outside of synctest.Test.
 func New(t testing.TB, handler http.Handler) *Server {
 	t.Helper()
 	requireBubble(t)
@@ -92,12 +94,12 @@ func New(t testing.TB, handler http.Handler) *Server {
 // Client returns a client of the server.
 func (s *Server) Client() *client.Client { return s.client }
 
-// settleTime is the time within which everything that is due at a moment happens: the sender, the pool and the carrier round up to
-// milliseconds.
+// settleTime is the time within which everything that is due at a moment happens: the sender, the pool and the carrier
+// round up to milliseconds.
 const settleTime = 10 * time.Millisecond
 
-// Advance moves the clock. When it returns, what became due within d has happened: requests were sent and their results are recorded,
-// unless the handler itself still waits. It moves the clock 10 ms further for that.
+// Advance moves the clock. When it returns, what became due within d has happened: requests were sent and their results
+// are recorded, unless the handler itself still waits. It moves the clock 10 ms further for that.
 func (s *Server) Advance(d time.Duration) {
 	s.order.step()
 	time.Sleep(d)

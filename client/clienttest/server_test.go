@@ -32,12 +32,15 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestServer_DeliversWhenTheClockIsMoved(t *testing.T) {
-	for _, url := range []string{"http://shop.example/close", "https://shop.example/close", "https://127.0.0.1:8443/close"} {
+	for _, url := range []string{
+		"http://shop.example/close", "https://shop.example/close", "https://127.0.0.1:8443/close",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			shop := new(shop)
 			srv := clienttest.New(t, shop)
 			began := time.Now()
-			job, err := srv.Client().Register(t.Context(), client.Job{URL: url, Delay: 30 * time.Minute, Body: map[string]int{"order": 4711}})
+			job, err := srv.Client().Register(t.Context(),
+				client.Job{URL: url, Delay: 30 * time.Minute, Body: map[string]int{"order": 4711}})
 			require.NoError(t, err)
 			require.Equal(t, client.Scheduled, job.State)
 			srv.Advance(29 * time.Minute)
@@ -56,8 +59,10 @@ func TestServer_DeliversWhenTheClockIsMoved(t *testing.T) {
 
 func TestServer_AcceptsAnAnswerBeforeTheBodyIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := clienttest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-		job, err := srv.Client().Register(t.Context(), client.Job{URL: "http://shop.example/", Body: make([]byte, 250<<10)})
+		srv := clienttest.New(t,
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+		job, err := srv.Client().Register(t.Context(),
+			client.Job{URL: "http://shop.example/", Body: make([]byte, 250<<10)})
 		require.NoError(t, err)
 		srv.Advance(0)
 		job, err = srv.Client().Get(t.Context(), job.ID)

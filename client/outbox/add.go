@@ -24,11 +24,11 @@ const (
 	maxJobBytes    = 15 << 20
 )
 
-// Add writes jobs to the outbox. They are registered after tx is committed: tell a relay by Relay.Wake. After an error roll the
-// transaction back.
+// Add writes jobs to the outbox. They are registered after tx is committed: tell a relay by Relay.Wake. After an error
+// roll the transaction back.
 //
-// A job without an ID gets one; set it to client.NewID() to know it. Adding a job twice under an ID of yours is safe only with RunAt and
-// ExpiresAt: with Delay or ExpiresIn the second has other times, and Ringback refuses it.
+// A job without an ID gets one; set it to client.NewID() to know it. Adding a job twice under an ID of yours is safe
+// only with RunAt and ExpiresAt: with Delay or ExpiresIn the second has other times, and Ringback refuses it.
 func (d Dialect) Add(ctx context.Context, tx Execer, jobs ...client.Job) error {
 	now := time.Now()
 	rows := make([]any, 0, 4*min(len(jobs), maxInsertRows))
@@ -64,7 +64,8 @@ func (d Dialect) Add(ctx context.Context, tx Execer, jobs ...client.Job) error {
 func encode(j *client.Job, now time.Time) ([]byte, error) {
 	switch {
 	case j.ID != "" && !validID(j.ID):
-		return nil, fmt.Errorf("its ID %q must be 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb: as Ringback's own do", j.ID)
+		return nil, fmt.Errorf("its ID %q must be 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb: as "+
+			"Ringback's own do", j.ID)
 	case j.Delay != 0 && !j.RunAt.IsZero():
 		return nil, errors.New("its Delay cannot be combined with RunAt: set one of them")
 	case j.ExpiresIn != 0 && !j.ExpiresAt.IsZero():

@@ -154,7 +154,8 @@ func TestDatabases_ClaimRowsThatAreAheadOfTheClock(t *testing.T) {
 			}
 		}
 		var logs testlog.Log
-		relay, stop := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		relay, stop := runRelay(t, d.db, d.dialect, srv.client(t),
+			outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		srv.awaitRegistered(t, len(want))
 		stop()
 		require.Equal(t, want, srv.registered())
@@ -197,9 +198,11 @@ func TestDatabases_SkipRowsThatAreLocked(t *testing.T) {
 		}
 		srv := newServer()
 		add(t, d.db, d.dialect, numbered("a", 10)...)
-		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // else MySQL locks all rows that it reads
+		// else MySQL locks all rows that it reads
+		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), "UPDATE ringback_outbox SET tries = 0 WHERE id = 'a-3'") // by an operator, say
+		// by an operator, say
+		_, err = tx.ExecContext(t.Context(), "UPDATE ringback_outbox SET tries = 0 WHERE id = 'a-3'")
 		require.NoError(t, err)
 		relay, _ := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Poll: time.Hour})
 		srv.awaitRegistered(t, 9)
@@ -255,8 +258,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// postgres starts PostgreSQL at the first call, and returns the source of its database. It refuses to run as root: then it runs as the
-// user postgres.
+// postgres starts PostgreSQL at the first call, and returns the source of its database. It refuses to run as root: then
+// it runs as the user postgres.
 var postgres = sync.OnceValues(func() (string, error) {
 	initdb, err := find("initdb", "/usr/lib/postgresql/*/bin")
 	if err != nil {
@@ -271,8 +274,8 @@ var postgres = sync.OnceValues(func() (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	cmd = exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", dir, "-c", "listen_addresses=", "-c", "unix_socket_directories="+dir,
-		"-c", "fsync=off", "-c", "shared_buffers=16MB")
+	cmd = exec.Command(filepath.Join(filepath.Dir(initdb), "postgres"), "-D", dir, "-c", "listen_addresses=", "-c",
+		"unix_socket_directories="+dir, "-c", "fsync=off", "-c", "shared_buffers=16MB")
 	cmd.SysProcAttr, cmd.Dir = as, dir
 	source := "host=" + dir + " user=test dbname=postgres sslmode=disable"
 	return source, startServer(cmd, syscall.SIGQUIT, "postgres", source)
@@ -289,7 +292,8 @@ var mariadb = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	socket := filepath.Join(dir, "socket")
-	cmd := exec.Command(mariadbd, "--no-defaults", "--user="+strconv.Itoa(os.Getuid()), "--datadir="+dir, "--socket="+socket, "--skip-networking", "--skip-grant-tables",
+	cmd := exec.Command(mariadbd, "--no-defaults", "--user="+strconv.Itoa(os.Getuid()), "--datadir="+dir,
+		"--socket="+socket, "--skip-networking", "--skip-grant-tables",
 		"--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
 		"--general-log", "--general-log-file="+filepath.Join(dir, "general.log"))
 	root := "root@unix(" + socket + ")/"
@@ -334,7 +338,8 @@ func serverFolder(name string) (string, *syscall.SysProcAttr, error) {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	return dir, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, os.Chown(dir, uid, gid)
+	return dir, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, os.Chown(dir,
+		uid, gid)
 }
 
 // startServer starts a server and waits until it answers.
@@ -357,7 +362,8 @@ func startServer(cmd *exec.Cmd, stop syscall.Signal, driver, source string) erro
 	defer cancel()
 	for {
 		err := db.PingContext(ctx)
-		if err == nil || ctx.Err() != nil || cmd.Process.Signal(syscall.Signal(0)) != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err == nil || ctx.Err() != nil || cmd.Process.Signal(syscall.Signal(0)) != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -22,8 +22,8 @@ const (
 	SQLite
 )
 
-// Schema returns the statements that create the table and its index, unless they exist. MySQL's is one statement, so that it needs no
-// multiStatements.
+// Schema returns the statements that create the table and its index, unless they exist. MySQL's is one statement, so
+// that it needs no multiStatements.
 func (d Dialect) Schema() string {
 	switch d {
 	case PostgreSQL:
@@ -93,16 +93,20 @@ const (
 // Statements. A %s is a list of placeholders, a %w a condition.
 const (
 	insertJobs = `INSERT INTO ringback_outbox (id, job, size, added_at) VALUES `
-	lockFound  = `SELECT seq, id, size, tries, added_at FROM ringback_outbox WHERE %w ORDER BY next_try_at, seq LIMIT 100 FOR UPDATE SKIP LOCKED`
-	leaseRows  = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (%s)`
+	lockFound  = `SELECT seq, id, size, tries, added_at FROM ringback_outbox WHERE %w ORDER BY next_try_at, seq ` +
+		`LIMIT 100 FOR UPDATE SKIP LOCKED`
+	leaseRows = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (%s)`
 	// SQLite locks the whole database, and a transaction that has begun with a SELECT cannot wait for that lock.
-	leaseFound  = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE %w ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries, added_at`
+	leaseFound = `UPDATE ringback_outbox SET next_try_at = ? WHERE seq IN (SELECT seq FROM ringback_outbox WHERE %w ` +
+		`ORDER BY next_try_at, seq LIMIT 100) RETURNING seq, id, size, tries, added_at`
 	anyFound    = `SELECT 1 FROM ringback_outbox WHERE %w LIMIT 1`
 	selectJobs  = `SELECT seq, job FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	deleteRows  = `DELETE FROM ringback_outbox WHERE next_try_at = ? AND seq IN (%s)`
 	releaseRows = `UPDATE ringback_outbox SET next_try_at = 0 WHERE next_try_at = ? AND seq IN (%s)`
-	refuseRow   = `UPDATE ringback_outbox SET next_try_at = ?, tries = tries + ?, problem = ? WHERE next_try_at = ? AND seq = ?`
-	countRows   = `SELECT COUNT(*), COUNT(CASE WHEN tries > 0 THEN 1 END), COALESCE(MIN(added_at), 0) FROM ringback_outbox`
+	refuseRow   = `UPDATE ringback_outbox SET next_try_at = ?, tries = tries + ?, problem = ? WHERE next_try_at = ? ` +
+		`AND seq = ?`
+	countRows = `SELECT COUNT(*), COUNT(CASE WHEN tries > 0 THEN 1 END), COALESCE(MIN(added_at), 0) FROM ` +
+		`ringback_outbox`
 )
 
 // where returns a statement with a condition.
@@ -124,8 +128,8 @@ func (d Dialect) bind(statement string) string {
 	return b.String()
 }
 
-// list returns a statement with a list of rows, and its arguments after those that are given. The list is filled up with the last row to
-// a power of two, so that drivers that cache prepared statements see few of them.
+// list returns a statement with a list of rows, and its arguments after those that are given. The list is filled up
+// with the last row to a power of two, so that drivers that cache prepared statements see few of them.
 func (d Dialect) list(statement string, rows []*row, args ...any) (string, []any) {
 	n := 1
 	for n < len(rows) {
@@ -138,7 +142,8 @@ func (d Dialect) list(statement string, rows []*row, args ...any) (string, []any
 	return d.bind(strings.Replace(statement, "%s", marks, 1)), args
 }
 
-// begin begins a transaction of a relay. A stricter isolation locks the gaps between rows in MySQL, so that Add would wait.
+// begin begins a transaction of a relay. A stricter isolation locks the gaps between rows in MySQL, so that Add would
+// wait.
 func (d Dialect) begin(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
 	options := &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 	if d == SQLite {
@@ -165,7 +170,9 @@ func (d Dialect) execute(ctx context.Context, db *sql.DB, statement string, args
 }
 
 // claim reserves rows that meet a condition, at most maxBatch, and returns them.
-func (d Dialect) claim(ctx context.Context, db *sql.DB, condition string, times [2]int64, until int64) (rows []*row, err error) {
+func (d Dialect) claim(
+	ctx context.Context, db *sql.DB, condition string, times [2]int64, until int64,
+) (rows []*row, err error) {
 	statement, args := d.where(lockFound, condition), []any{times[0], times[1]}
 	if d == SQLite {
 		statement, args = d.where(leaseFound, condition), []any{until, times[0], times[1]}

@@ -18,9 +18,9 @@ const (
 	maxAnswerBytes  = 16 << 20
 )
 
-// register registers the jobs of rows in one request. It sets registered or problem of every row that has a result, also if it returns an
-// error. Of a request that is refused as a whole, for one job that cannot be read or for its size, both halves are sent alone. A proxy in front
-// of Ringback refuses jobs only for their size.
+// register registers the jobs of rows in one request. It sets registered or problem of every row that has a result,
+// also if it returns an error. Of a request that is refused as a whole, for one job that cannot be read or for its
+// size, both halves are sent alone. A proxy in front of Ringback refuses jobs only for their size.
 func (r *Relay) register(ctx context.Context, rows []*row) error {
 	err := r.post(ctx, rows)
 	problem, _ := errors.AsType[*client.Problem](err)
@@ -75,7 +75,8 @@ func (r *Relay) post(ctx context.Context, rows []*row) error {
 		Results []result `json:"results"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil || len(answer.Results) != len(sent) {
-		return fmt.Errorf("register jobs: the answer has %d results for %d jobs: is there a proxy in front of Ringback?", len(answer.Results), len(sent))
+		return fmt.Errorf("register jobs: the answer has %d results for %d jobs: is there a proxy in front of "+
+			"Ringback?", len(answer.Results), len(sent))
 	}
 	for i, w := range sent {
 		w.problem, w.registered = answer.Results[i].Error, answer.Results[i].Error == nil
@@ -85,5 +86,6 @@ func (r *Relay) post(ctx context.Context, rows []*row) error {
 
 // isTemporary reports whether a problem may pass without a change of the job.
 func isTemporary(p *client.Problem) bool {
-	return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests || p.Status >= http.StatusInternalServerError
+	return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests ||
+		p.Status >= http.StatusInternalServerError
 }

@@ -21,9 +21,9 @@ import (
 type Options struct {
 	// Poll is how often the relay looks for rows without Wake, at least 1 ms; zero: 1 s.
 	Poll time.Duration
-	// Lease is how long the relay reserves rows, at least 1 s; zero: 1 min. The rows of a relay that died are tried again after it, and a
-	// request may last half of it. Give it to all relays of a table: rows that are reserved for more than twice as long
-	// are registered at once, since a clock must have been set back.
+	// Lease is how long the relay reserves rows, at least 1 s; zero: 1 min. The rows of a relay that died are tried
+	// again after it, and a request may last half of it. Give it to all relays of a table: rows that are reserved for
+	// more than twice as long are registered at once, since a clock must have been set back.
 	Lease time.Duration
 	// Logger gets a warning for each fault, each batch with refused jobs, rows that wait because a clock was set back,
 	// and, once a minute, a slow table; nil: slog.Default.
@@ -46,8 +46,8 @@ type Relay struct {
 	lease   time.Duration
 	log     *slog.Logger
 	wake    chan struct{}
-	// triedFirst: the next batch is of rows that were tried before, if there are any. Otherwise new rows come first, and could keep them
-	// waiting for as long as there is a backlog. Only Run uses it.
+	// triedFirst: the next batch is of rows that were tried before, if there are any. Otherwise new rows come first,
+	// and could keep them waiting for as long as there is a backlog. Only Run uses it.
 	triedFirst   bool
 	lookAhead    time.Time    // when Run looks for rows that wait for too long
 	warnedSlow   time.Time    // when Run last logged that the table is slow
@@ -55,7 +55,8 @@ type Relay struct {
 	lookTime     atomic.Int64 // nanoseconds
 }
 
-// NewRelay returns a relay between a database with the table of Dialect.Schema and a server. It panics if the dialect is unknown.
+// NewRelay returns a relay between a database with the table of Dialect.Schema and a server. It panics if the dialect
+// is unknown.
 func NewRelay(db *sql.DB, d Dialect, c *client.Client, o Options) *Relay {
 	_ = d.Schema()
 	return &Relay{
@@ -67,7 +68,8 @@ func NewRelay(db *sql.DB, d Dialect, c *client.Client, o Options) *Relay {
 	}
 }
 
-// Wake lets Run look for rows at once. Call it after a commit. It does not wait, and may be called by several goroutines.
+// Wake lets Run look for rows at once. Call it after a commit. It does not wait, and may be called by several
+// goroutines.
 func (r *Relay) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -75,9 +77,10 @@ func (r *Relay) Wake() {
 	}
 }
 
-// Run registers jobs until ctx ends, and returns then. Faults of the database and of Ringback are logged and repeated with growing waits.
-// Of rows in progress at the end those that are registered are deleted, and the others are released. Wait for Run to return before you
-// close the database or end the program: rows that could not be released are registered when their lease has ended.
+// Run registers jobs until ctx ends, and returns then. Faults of the database and of Ringback are logged and repeated
+// with growing waits. Of rows in progress at the end those that are registered are deleted, and the others are
+// released. Wait for Run to return before you close the database or end the program: rows that could not be released
+// are registered when their lease has ended.
 //
 // Several relays may run at once on one table, in one program or several.
 func (r *Relay) Run(ctx context.Context) {
@@ -191,7 +194,8 @@ func (r *Relay) claimAhead(ctx context.Context, now time.Time, until int64) ([]*
 	}
 	if len(rows) > 0 {
 		r.claimedAhead.Add(int64(len(rows)))
-		r.log.Warn("rows of the outbox wait for longer than a relay lets them, registering them now: was the clock set back?",
+		r.log.Warn("rows of the outbox wait for longer than a relay lets them, registering them now: was the clock "+
+			"set back?",
 			"jobs", len(rows), "job", rows[0].id)
 	}
 	return rows, nil
@@ -269,7 +273,8 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 	if err == nil && overQuota > 0 && overQuota == len(registered)+len(refused) {
 		err = fmt.Errorf("register jobs: %w", quota) // it is that of all rows
 	}
-	err = errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until), r.settle(ctx, releaseRows, released, until))
+	err = errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until),
+		r.settle(ctx, releaseRows, released, until))
 	if err == nil && away > 0 && len(registered) == 0 { // of a shard, perhaps, and those behind are of another
 		sleep(ctx, retry.FirstWait, nil)
 	}
@@ -325,8 +330,8 @@ const (
 	recordPause = 5 * time.Millisecond
 )
 
-// record executes a statement, and repeats it after faults: MySQL may end any transaction for a deadlock with another relay's, and jobs
-// whose rows stay would be registered again.
+// record executes a statement, and repeats it after faults: MySQL may end any transaction for a deadlock with another
+// relay's, and jobs whose rows stay would be registered again.
 func (r *Relay) record(ctx context.Context, statement string, args ...any) error {
 	for try := 0; ; try++ {
 		err := r.dialect.execute(ctx, r.db, statement, args)
@@ -343,7 +348,8 @@ func (r *Relay) refuse(ctx context.Context, rows []*row, until int64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	r.log.Warn("jobs are not registered, they stay in the outbox and are retried", "jobs", len(rows), "job", rows[0].id, "err", rows[0].problem)
+	r.log.Warn("jobs are not registered, they stay in the outbox and are retried", "jobs", len(rows), "job",
+		rows[0].id, "err", rows[0].problem)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	statement := r.dialect.bind(refuseRow)
@@ -360,7 +366,8 @@ func (r *Relay) refuse(ctx context.Context, rows []*row, until int64) error {
 	return nil
 }
 
-// Waits before a job is tried again, at least and at most: one that is refused, and one that may be registered later as it is.
+// Waits before a job is tried again, at least and at most: one that is refused, and one that may be registered later as
+// it is.
 const (
 	firstRefusedWait, longestRefusedWait = 10 * time.Second, time.Hour
 	leastFaultWait, longestFaultWait     = time.Second, time.Minute
@@ -375,7 +382,8 @@ func afterRefusal(p *client.Problem, tries int) time.Duration {
 	return max(wait, min(p.RetryAfter(), longestRefusedWait))
 }
 
-// afterFault returns the wait before a job is tried again that a quota or a fault keeps from being registered: as long as it has waited.
+// afterFault returns the wait before a job is tried again that a quota or a fault keeps from being registered: as long
+// as it has waited.
 func afterFault(p *client.Problem, waited time.Duration) time.Duration {
 	return min(max(waited, p.RetryAfter(), leastFaultWait), longestFaultWait)
 }

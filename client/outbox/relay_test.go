@@ -27,7 +27,8 @@ import (
 // openSQLite opens a new database with the table.
 func openSQLite(t testing.TB) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_pragma=busy_timeout(10000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = db.ExecContext(t.Context(), outbox.SQLite.Schema())
@@ -45,7 +46,9 @@ func add(t testing.TB, db *sql.DB, d outbox.Dialect, jobs ...client.Job) {
 }
 
 // runRelay runs a relay until stop is called, at last at the end of the test.
-func runRelay(t testing.TB, db *sql.DB, d outbox.Dialect, c *client.Client, o outbox.Options) (r *outbox.Relay, stop func()) {
+func runRelay(
+	t testing.TB, db *sql.DB, d outbox.Dialect, c *client.Client, o outbox.Options,
+) (r *outbox.Relay, stop func()) {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -75,7 +78,8 @@ type entry struct {
 
 func entries(t testing.TB, db *sql.DB) []entry {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id, tries, next_try_at, COALESCE(problem, '') FROM ringback_outbox ORDER BY seq")
+	rows, err := db.QueryContext(t.Context(),
+		"SELECT id, tries, next_try_at, COALESCE(problem, '') FROM ringback_outbox ORDER BY seq")
 	require.NoError(t, err)
 	defer func() { _ = rows.Close() }()
 	var all []entry
@@ -101,12 +105,16 @@ func TestRelay_DeliversWhenTheJobIsDueFromAdd(t *testing.T) {
 		}))
 		db := openSQLite(t)
 		began := time.Now()
-		add(t, db, outbox.SQLite, client.Job{ID: "close-1", URL: "https://shop.example/close", Body: []int{1}, Delay: 30 * time.Minute, ExpiresIn: time.Hour})
+		add(t, db, outbox.SQLite, client.Job{
+			ID: "close-1", URL: "https://shop.example/close", Body: []int{1},
+			Delay: 30 * time.Minute, ExpiresIn: time.Hour,
+		})
 		add(t, db, outbox.SQLite, client.Job{URL: "https://shop.example/close", Body: []int{2}})
 
 		tx, err := db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		require.NoError(t, outbox.SQLite.Add(t.Context(), tx, client.Job{ID: "close-3", URL: "https://shop.example/close"}))
+		require.NoError(t,
+			outbox.SQLite.Add(t.Context(), tx, client.Job{ID: "close-3", URL: "https://shop.example/close"}))
 		require.NoError(t, tx.Rollback())
 
 		time.Sleep(10 * time.Second) // the program starts its relay late
@@ -135,7 +143,8 @@ func TestRelay_KeepsRefusedJobsWithTheirProblem(t *testing.T) {
 		_, err := srv.Client().Register(t.Context(), client.Job{ID: "taken", URL: "https://shop.example/other"})
 		require.NoError(t, err)
 		var logs testlog.Log
-		relay, _ := runRelay(t, db, outbox.SQLite, srv.Client(), outbox.Options{Poll: time.Minute, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		relay, _ := runRelay(t, db, outbox.SQLite, srv.Client(),
+			outbox.Options{Poll: time.Minute, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		synctest.Wait()
 		add(t, db, outbox.SQLite,
 			client.Job{ID: "taken", URL: "https://shop.example/close"},
@@ -169,7 +178,8 @@ func TestRelay_KeepsRefusedJobsWithTheirProblem(t *testing.T) {
 		require.InDelta(t, 9+1, entries(t, db)[1].tries, 2) // 10 s, 20 s, … 1 h
 		require.InDelta(t, time.Hour, entries(t, db)[1].next, float64(time.Hour))
 
-		_, err = db.ExecContext(t.Context(), "UPDATE ringback_outbox SET job = ?, next_try_at = 0 WHERE id = 'bad'", []byte(`{"id": "bad", "url": "https://shop.example/"}`))
+		_, err = db.ExecContext(t.Context(), "UPDATE ringback_outbox SET job = ?, next_try_at = 0 WHERE id = 'bad'",
+			[]byte(`{"id": "bad", "url": "https://shop.example/"}`))
 		require.NoError(t, err)
 		_, err = db.ExecContext(t.Context(), "DELETE FROM ringback_outbox WHERE id = 'taken'")
 		require.NoError(t, err)
@@ -186,7 +196,8 @@ func TestRelay_SendsTheJobsOfARefusedRequestApart(t *testing.T) {
 		srv := clienttest.New(t, http.NotFoundHandler())
 		db := openSQLite(t)
 		add(t, db, outbox.SQLite, numbered("a", 5)...)
-		_, err := db.ExecContext(t.Context(), "UPDATE ringback_outbox SET job = ? WHERE id = 'a-2'", []byte(`{"id": "a-2",`))
+		_, err := db.ExecContext(t.Context(),
+			"UPDATE ringback_outbox SET job = ? WHERE id = 'a-2'", []byte(`{"id": "a-2",`))
 		require.NoError(t, err)
 		runRelay(t, db, outbox.SQLite, srv.Client(), outbox.Options{})
 		srv.Advance(0)
@@ -209,7 +220,10 @@ func TestRelay_SendsLessToAProxyWithASmallerBound(t *testing.T) {
 			if len(ids) < 3 && ids[0] != "a-2" {
 				return nil, nil
 			}
-			return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+			return &http.Response{
+				StatusCode: http.StatusRequestEntityTooLarge,
+				Body:       io.NopCloser(strings.NewReader("<html>")),
+			}, nil
 		}
 		add(t, db, outbox.SQLite, numbered("a", 5)...)
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
@@ -264,19 +278,26 @@ func TestRelay_BoundsRequests(t *testing.T) {
 func TestRelay_RetriesFaultsOfRingback(t *testing.T) {
 	faults := map[string]func() (*http.Response, error){
 		"no connection": func() (*http.Response, error) { return nil, errors.New("connection refused") },
-		"unauthorized":  func() (*http.Response, error) { return answer(401, client.Problem{Code: "unauthorized"}), nil },
+		"unauthorized": func() (*http.Response, error) {
+			return answer(401, client.Problem{Code: "unauthorized"}), nil
+		},
 		"unavailable": func() (*http.Response, error) {
 			return answer(503, client.Problem{Code: "store_unavailable", RetryAfterMS: new(int64(1000))}), nil
 		},
 		"a proxy": func() (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusBadGateway, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+			return &http.Response{StatusCode: http.StatusBadGateway, Body: io.NopCloser(strings.NewReader("<html>"))},
+				nil
 		},
 		"a proxy that refuses": func() (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader("<html>"))}, nil
+			return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader("<html>"))},
+				nil
 		},
 		"other results": func() (*http.Response, error) { return answer(200, map[string]any{"results": []any{}}), nil },
 		"broken off": func() (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(io.MultiReader(strings.NewReader(`{"results": [{`), brokenReader{}))}, nil
+			return &http.Response{
+				StatusCode: http.StatusOK,
+				Body:       io.NopCloser(io.MultiReader(strings.NewReader(`{"results": [{`), brokenReader{})),
+			}, nil
 		},
 	}
 	for name, fault := range faults {
@@ -297,7 +318,8 @@ func TestRelay_RetriesFaultsOfRingback(t *testing.T) {
 				runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				require.InDelta(t, 4+120/7.5, requests.Load(), 12, "%s: it must wait between tries, and not give up", name)
+				require.InDelta(t, 4+120/7.5, requests.Load(), 12,
+					"%s: it must wait between tries, and not give up", name)
 				for _, e := range entries(t, db) {
 					require.Zero(t, e.tries, name)
 				}
@@ -429,7 +451,8 @@ func TestRelay_RetriesFaultsOfTheDatabase(t *testing.T) {
 		add(t, db, outbox.SQLite, client.Job{ID: "a"})
 		time.Sleep(2 * time.Second)
 		require.Len(t, srv.registered(), 1)
-		for _, statement := range []string{"ALTER TABLE ringback_outbox RENAME TO away", "INSERT INTO away (id, job, size, added_at) VALUES ('b', '{\"id\":\"b\"}', 11, 0)"} {
+		for _, statement := range []string{"ALTER TABLE ringback_outbox RENAME TO " +
+			"away", "INSERT INTO away (id, job, size, added_at) VALUES ('b', '{\"id\":\"b\"}', 11, 0)"} {
 			_, err := db.ExecContext(t.Context(), statement)
 			require.NoError(t, err)
 		}
@@ -450,7 +473,8 @@ func TestRelay_ClaimsRowsThatAreAheadWithinALease(t *testing.T) {
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Lease: 10 * time.Second})
 		synctest.Wait()
 		add(t, db, outbox.SQLite, client.Job{ID: "a"}) // by a relay that died, and then the clock was set back
-		_, err := db.ExecContext(t.Context(), "UPDATE ringback_outbox SET next_try_at = ?", time.Now().Add(10*time.Minute).UnixMilli())
+		_, err := db.ExecContext(t.Context(), "UPDATE ringback_outbox SET next_try_at = ?",
+			time.Now().Add(10*time.Minute).UnixMilli())
 		require.NoError(t, err)
 		time.Sleep(11 * time.Second)
 		require.Equal(t, []string{"a"}, srv.registered())
@@ -468,7 +492,8 @@ func TestRelay_SaysThatTheTableIsSlow(t *testing.T) {
 			require.NoError(t, held.Close())
 		}
 		var logs testlog.Log
-		relay, _ := runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		relay, _ := runRelay(t, db, outbox.SQLite, srv.client(t),
+			outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		time.Sleep(1500 * time.Millisecond)
 		require.Empty(t, logs.String())
 
@@ -478,7 +503,8 @@ func TestRelay_SaysThatTheTableIsSlow(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 200*time.Millisecond, stats.LookTime)
 		slow(2 * time.Second)
-		require.Equal(t, 1, strings.Count(logs.String(), `msg="outbox table is slow, jobs are registered late"`), "once a minute")
+		require.Equal(t, 1,
+			strings.Count(logs.String(), `msg="outbox table is slow, jobs are registered late"`), "once a minute")
 
 		logs.Reset()
 		time.Sleep(time.Minute)
@@ -491,7 +517,8 @@ func TestRelay_SaysThatTheTableIsSlow(t *testing.T) {
 func TestRelay_KeepsRowsThatCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()
-		_, err := db.ExecContext(t.Context(), "CREATE TRIGGER keep BEFORE DELETE ON ringback_outbox BEGIN SELECT RAISE(ABORT, 'full'); END")
+		_, err := db.ExecContext(t.Context(),
+			"CREATE TRIGGER keep BEFORE DELETE ON ringback_outbox BEGIN SELECT RAISE(ABORT, 'full'); END")
 		require.NoError(t, err)
 		add(t, db, outbox.SQLite, client.Job{ID: "a"})
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{})
@@ -508,8 +535,10 @@ func TestRelay_KeepsRowsThatCannotBeDeleted(t *testing.T) {
 func TestRelay_RepeatsWhatItRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()
-		for name, event := range map[string]string{"keep": "DELETE", "unmarked": "UPDATE OF problem"} { // as a deadlock in MySQL does
-			_, err := db.ExecContext(t.Context(), "CREATE TRIGGER "+name+" BEFORE "+event+" ON ringback_outbox BEGIN SELECT RAISE(ABORT, 'deadlock'); END")
+		// as a deadlock in MySQL does
+		for name, event := range map[string]string{"keep": "DELETE", "unmarked": "UPDATE OF problem"} {
+			_, err := db.ExecContext(t.Context(), "CREATE TRIGGER "+name+" BEFORE "+event+
+				" ON ringback_outbox BEGIN SELECT RAISE(ABORT, 'deadlock'); END")
 			require.NoError(t, err)
 		}
 		srv.problems["b"] = &client.Problem{Status: 422, Code: "invalid_field"}

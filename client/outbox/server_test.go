@@ -54,7 +54,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var batch struct{ Jobs []json.RawMessage }
 	if json.Unmarshal(text, &batch) != nil {
-		return answer(http.StatusBadRequest, client.Problem{Code: "invalid_json"}), nil //nolint:nilerr // the answer says it
+		//nolint:nilerr // the answer says it
+		return answer(http.StatusBadRequest, client.Problem{Code: "invalid_json"}), nil
 	}
 	ids := make([]string, len(batch.Jobs))
 	for i, raw := range batch.Jobs {

@@ -10,7 +10,8 @@ import (
 type Stats struct {
 	// Jobs are those in the table: not registered yet, or refused.
 	Jobs int64
-	// Refused are those that Ringback has refused for what they say. It does not count those that a quota or a fault holds up.
+	// Refused are those that Ringback has refused for what they say. It does not count those that a quota or a fault
+	// holds up.
 	Refused int64
 	// OldestAddedAt is when the oldest was added; zero: there is none.
 	OldestAddedAt time.Time

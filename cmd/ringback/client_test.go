@@ -76,7 +76,10 @@ func TestClientCommands_HaveAnExampleThatParses(t *testing.T) {
 
 func TestClientCommands_FlagsHaveNoVariables(t *testing.T) {
 	// A variable of the server is none of theirs, and theirs are known to every command.
-	env := []string{"RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_CONTEXT=", "RINGBACK_NAMESPACE=shop", "RINGBACK_OUTPUT=wide"}
+	env := []string{
+		"RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_CONTEXT=",
+		"RINGBACK_NAMESPACE=shop", "RINGBACK_OUTPUT=wide",
+	}
 	_, _, stderr := try(t, append(env, "RINGBACK_TOPIC=x"), "config")
 	require.Contains(t, stderr, "variables=[RINGBACK_TOPIC]")
 	_, stdout, _ := try(t, nil, "dead", "revive", "--help")
@@ -103,12 +106,14 @@ func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 }
 
 func TestClientCommands_RefuseArgumentsThatAreNotUTF8(t *testing.T) {
-	for _, args := range []string{"send http://a/ --id a\xff", "send http://a/ --label order=a\xff", "send http://a/ -da\xff", "topic set a\xff rate=1/s", "send http://a/ --header=Pin:a\xff"} {
+	for _, args := range []string{"send http://a/ --id a\xff", "send http://a/ --label " +
+		"order=a\xff", "send http://a/ -da\xff", "topic set a\xff rate=1/s", "send http://a/ --header=Pin:a\xff"} {
 		fields := strings.Fields(args)
 		at := 1 + slices.IndexFunc(fields, func(arg string) bool { return strings.Contains(arg, "\xff") })
 		code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, fields...)
 		require.Equal(t, exit.Usage, code, args)
-		require.Contains(t, stderr, fmt.Sprintf("argument %d after ringback is not UTF-8: give texts in UTF-8, and bytes in a file", at))
+		require.Contains(t, stderr,
+			fmt.Sprintf("argument %d after ringback is not UTF-8: give texts in UTF-8, and bytes in a file", at))
 		require.NotContains(t, stderr, "xff", "it may be a secret")
 	}
 	_, _, stderr := try(t, nil, "verify", "--store", "sqlite:/none/a\xff")
@@ -117,7 +122,9 @@ func TestClientCommands_RefuseArgumentsThatAreNotUTF8(t *testing.T) {
 
 // To monitoring the exit code 2 is an outage.
 func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
-	for _, args := range [][]string{{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""}} {
+	for _, args := range [][]string{
+		{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""},
+	} {
 		code, stdout, stderr := try(t, nil, args...)
 		require.Equal(t, int(check.Unknown), code, args)
 		require.Regexp(t, "^RINGBACK UNKNOWN - .+\n$", stdout)

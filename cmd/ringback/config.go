@@ -47,7 +47,10 @@ func (c *configCommand) Run(ctx *kong.Context, p *process) error {
 func (p *process) inForce(ctx *kong.Context, options app.Options, exporter *otlp.Config) ([]app.Setting, error) {
 	all, err := p.flagsInForce(ctx, options)
 	for _, name := range p.secretVariables() {
-		all = append(all, app.Setting{Name: strings.ToLower(strings.TrimPrefix(name, variablePrefix)), Value: "is set", From: "$" + name})
+		all = append(all, app.Setting{
+			Name:  strings.ToLower(strings.TrimPrefix(name, variablePrefix)),
+			Value: "is set", From: "$" + name,
+		})
 	}
 	traced := app.Setting{Name: "traces", Value: describeTraces(exporter), From: "default"}
 	if exporter != nil {
@@ -66,7 +69,8 @@ func (p *process) secretVariables() (names []string) {
 	return names
 }
 
-// flagsInForce returns the values of flags, in YAML, and where each comes from. Passwords are left out, as are flags without a value.
+// flagsInForce returns the values of flags, in YAML, and where each comes from. Passwords are left out, as are flags
+// without a value.
 func (p *process) flagsInForce(ctx *kong.Context, options app.Options) (all []app.Setting, err error) {
 	onCommandLine := make(map[*kong.Flag]bool)
 	for _, path := range ctx.Path {

@@ -33,7 +33,8 @@ func inForce(t *testing.T, env []string, args ...string) map[string][2]string {
 
 func TestConfig_FlagsOverrideVariablesAndTheseTheFile(t *testing.T) {
 	file := writeConfig(t, "# who wins", "addr: 127.0.0.1:1", "grace: 31s", "max_body: 2MiB", "log: json")
-	got := inForce(t, []string{"RINGBACK_ADDR=127.0.0.1:2", "RINGBACK_GRACE=32s"}, "--config", file, "--addr=127.0.0.1:3")
+	got := inForce(t, []string{"RINGBACK_ADDR=127.0.0.1:2", "RINGBACK_GRACE=32s"}, "--config",
+		file, "--addr=127.0.0.1:3")
 	require.Equal(t, [2]string{"127.0.0.1:3", "--addr"}, got["addr"])
 	require.Equal(t, [2]string{"32s", "$RINGBACK_GRACE"}, got["grace"])
 	require.Equal(t, [2]string{"2MiB", file + ":4"}, got["max_body"])
@@ -45,12 +46,14 @@ func TestConfig_FlagsOverrideVariablesAndTheseTheFile(t *testing.T) {
 
 func TestConfig_ReadsListsAndMappings(t *testing.T) {
 	file := writeConfig(t,
-		"store: {main: 'redis://:pa55@cache:6379/0', eu: 'redis://eu'}", "shards: {main: 4, eu: 16}", "allow_targets:", "- 10.1.0.0/16", "- shop.internal",
-		"deny_targets: evil.example,10.9.9.9", "redis_wait: {replicas: 1, fsync: true}", "roles: [worker, api]", "allow_private: yes")
+		"store: {main: 'redis://:pa55@cache:6379/0', eu: 'redis://eu'}", "shards: {main: 4, eu: 16}", "allow_targets:",
+		"- 10.1.0.0/16", "- shop.internal", "deny_targets: evil.example,10.9.9.9",
+		"redis_wait: {replicas: 1, fsync: true}", "roles: [worker, api]", "allow_private: yes")
 	got := inForce(t, []string{"RINGBACK_TOKEN=t0ken-0123456789"}, "--config="+file)
 	for name, want := range map[string]string{
-		"store": "main=redis://:xxxxx@cache:6379/0 eu=redis://eu:6379/0", "shards": "eu=16,main=4", "allow_targets": "[10.1.0.0/16, shop.internal]",
-		"deny_targets": "[evil.example, 10.9.9.9]", "redis_wait": "replicas=1,fsync,timeout=100ms", "roles": "worker,api", "allow_private": "true",
+		"store": "main=redis://:xxxxx@cache:6379/0 eu=redis://eu:6379/0", "shards": "eu=16,main=4",
+		"allow_targets": "[10.1.0.0/16, shop.internal]", "deny_targets": "[evil.example, 10.9.9.9]",
+		"redis_wait": "replicas=1,fsync,timeout=100ms", "roles": "worker,api", "allow_private": "true",
 	} {
 		require.Equal(t, want, got[name][0], name)
 	}
@@ -61,7 +64,10 @@ func TestConfig_ReadsListsAndMappings(t *testing.T) {
 }
 
 func TestConfig_PrintsAFileThatMeansTheSame(t *testing.T) {
-	args := []string{"--max-body=3MiB", "--allow-targets=10.0.0.0/8,*.lan.example", "--shards=4", "--store=redis://a/1", "--redis-wait=replicas=2", "--no-auth"}
+	args := []string{
+		"--max-body=3MiB", "--allow-targets=10.0.0.0/8,*.lan.example", "--shards=4", "--store=redis://a/1",
+		"--redis-wait=replicas=2", "--no-auth",
+	}
 	_, printed, _ := try(t, nil, append([]string{"config"}, args...)...)
 	again := inForce(t, nil, "--config", writeConfig(t, printed))
 	for name, value := range inForce(t, nil, args...) {
@@ -71,14 +77,16 @@ func TestConfig_PrintsAFileThatMeansTheSame(t *testing.T) {
 
 func TestConfig_NamesEveryFaultWithItsLine(t *testing.T) {
 	file := writeConfig(t,
-		"stroe: x", "max-body: 1MiB", "max_body: 1XB", "grace: 40s", "grace: 30s", "log: xml", "token: abc", "no_auth: maybe", "proxy:",
-		"allow_targets: [[a]]", "inbox: 127.0.0.1:1", "check: true", "config: other.yaml")
+		"stroe: x", "max-body: 1MiB", "max_body: 1XB", "grace: 40s", "grace: 30s", "log: xml", "token: abc",
+		"no_auth: maybe", "proxy:", "allow_targets: [[a]]", "inbox: 127.0.0.1:1", "check: true", "config: other.yaml")
 	code, stdout, stderr := try(t, nil, "serve", "--check", "--config", file)
 	require.Equal(t, exitUsage, code)
 	require.Empty(t, stdout)
 	for line, fault := range map[string]string{
-		":1: ": "stroe: is not a setting", ":2: ": "max-body: is written max_body", ":3: ": `max_body: "1XB" is not a size`, ":5: ": "grace: is set twice, also in line 4",
-		":6: ": `log: "xml" is not text or json`, ":7: ": "token: is a secret", ":8: ": "no_auth: bool value must be", ":9: ": "proxy: has no value",
+		":1: ": "stroe: is not a setting", ":2: ": "max-body: is written max_body",
+		":3: ": `max_body: "1XB" is not a size`, ":5: ": "grace: is set twice, also in line 4",
+		":6: ": `log: "xml" is not text or json`, ":7: ": "token: is a secret", ":8: ": "no_auth: bool value must be",
+		":9: ":  "proxy: has no value",
 		":10: ": "allow_targets: has a list", ":12: ": "check: is not a setting", ":13: ": "config: is not a setting",
 	} {
 		require.Contains(t, stderr, "ringback: "+file+line+fault)
@@ -148,14 +156,18 @@ func TestCheck_OpensNothing(t *testing.T) {
 }
 
 func TestCheck_SaysWhereTracesGo(t *testing.T) {
-	for _, name := range []string{"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+	for _, name := range []string{
+		"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_ENDPOINT",
+	} {
 		t.Setenv(name, "")
 	}
 	_, stdout, _ := try(t, nil, "config")
 	require.Contains(t, stdout, "# traces: off\n")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:pa55@collector:4318")
 	_, stdout, _ = try(t, nil, "config")
-	require.Contains(t, stdout, "# traces: to http://user:xxxxx@collector:4318/v1/traces (OTEL_EXPORTER_OTLP_ENDPOINT)\n")
+	require.Contains(t, stdout,
+		"# traces: to http://user:xxxxx@collector:4318/v1/traces (OTEL_EXPORTER_OTLP_ENDPOINT)\n")
 	code, stdout, _ := try(t, nil, "serve", "--check")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, "the settings are valid\ntraces are exported to http://user:xxxxx@collector")

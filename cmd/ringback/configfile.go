@@ -70,7 +70,8 @@ func settingsOf(model *kong.Application) map[string]*kong.Flag {
 	return flags
 }
 
-// readConfigFile reads the file, by default ringback.yaml if there is one. Its error joins all faults, each with its line.
+// readConfigFile reads the file, by default ringback.yaml if there is one. Its error joins all faults, each with its
+// line.
 func readConfigFile(path string, flags map[string]*kong.Flag) (*configFile, error) {
 	file := &configFile{path: cmp.Or(path, defaultConfigFile), values: map[string]fileSetting{}}
 	text, err := readBounded(file.path, maxConfigFile)
@@ -135,7 +136,8 @@ func (f *configFile) set(key, node *yaml.Node, flags map[string]*kong.Flag) erro
 	return nil
 }
 
-// flatten converts a value to what a flag takes: a text, or []any if the flag has a list. A mapping is a list of NAME=VALUE.
+// flatten converts a value to what a flag takes: a text, or []any if the flag has a list. A mapping is a list of
+// NAME=VALUE.
 func flatten(node *yaml.Node, list bool) (any, error) {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

@@ -41,7 +41,8 @@ func serving(t *testing.T, env []string, args ...string) string {
 
 func TestConsole_ShowsSettingsAndChecksOfTheProcess(t *testing.T) {
 	file := writeConfig(t, "max_body: 2MiB")
-	server := serving(t, []string{"RINGBACK_GRACE=9s", "RINGBACK_SECRET_KEY=" + secretKeyOfTests}, "serve", "--config="+file)
+	server := serving(t, []string{"RINGBACK_GRACE=9s", "RINGBACK_SECRET_KEY=" + secretKeyOfTests},
+		"serve", "--config="+file)
 	page := ask(t, http.MethodGet, server+"/console/settings/in-force")
 	require.Contains(t, page, `<td class="mono">2MiB</td><td>`+file+`:1</td>`)
 	require.Contains(t, page, `<td class="mono">9s</td><td>$RINGBACK_GRACE</td>`)
@@ -60,7 +61,8 @@ func TestConsole_ShowsTheInboxOfDev(t *testing.T) {
 	to := regexp.MustCompile(`name="url" value="(http://127.0.0.1:\d+)/"`).FindStringSubmatch(page)
 	require.Len(t, to, 2)
 	ask(t, http.MethodPost, server+"/console/try/sign", "topic", "order")
-	page = ask(t, http.MethodPost, server+"/console/try", "topic", "order", "url", to[1]+"/hello", "body", `{"n": 12345678901234567890}`)
+	page = ask(t, http.MethodPost, server+"/console/try", "topic", "order", "url", to[1]+"/hello", "body",
+		`{"n": 12345678901234567890}`)
 	job := regexp.MustCompile(`jobs/(\w+)">`).FindStringSubmatch(page)
 	require.Len(t, job, 2)
 	require.Eventually(t, func() bool {
@@ -69,7 +71,8 @@ func TestConsole_ShowsTheInboxOfDev(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 	require.Contains(t, page, "POST /hello")
 	require.Contains(t, page, "{&#34;n&#34;: 12345678901234567890}")
-	require.Regexp(t, `<b>this job</b> <span class="mono">POST /hello</span> was answered 200\s+<br>id .*\s+<br><span class="pill ok">signature verified</span> with the secret [0-9a-f]{16}`, page)
+	require.Regexp(t, `<b>this job</b> <span class="mono">POST /hello</span> was answered 200\s+<br>id `+
+		`.*\s+<br><span class="pill ok">signature verified</span> with the secret [0-9a-f]{16}`, page)
 	require.NotContains(t, page, "whsec_")
 }
 

@@ -59,7 +59,8 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	err = runApp(ctx, options, exporter, func(a *app.App) {
 		background.Go(func() {
 			banner{
-				api: callableAddr(a.Addr()), console: !options.NoConsole, inbox: callableAddr(in.Addr()), tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
+				api: callableAddr(a.Addr()), console: !options.NoConsole, inbox: callableAddr(in.Addr()),
+				tokens: options.RootTokens(), tokenFile: c.TokenFile, out: stdout,
 			}.print(ctx)
 		})
 	})
@@ -97,9 +98,11 @@ func (g banner) print(ctx context.Context) {
 		return
 	}
 	if registered {
-		fmt.Fprintf(g.out, "a sample job was sent to /flaky: two attempts fail, the retries after 1s and 2s deliver it\n")
+		fmt.Fprintf(g.out,
+			"a sample job was sent to /flaky: two attempts fail, the retries after 1s and 2s deliver it\n")
 	}
-	fmt.Fprintf(g.out, `try   curl http://%s/v1/jobs%s --json '{"url": "http://%s/", "delay": "3s", "body": {"hello": "world"}}'`+"\n",
+	fmt.Fprintf(g.out,
+		`try   curl http://%s/v1/jobs%s --json '{"url": "http://%s/", "delay": "3s", "body": {"hello": "world"}}'`+"\n",
 		g.api, g.authorization(), g.inbox)
 }
 

@@ -60,11 +60,15 @@ func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	}))
 	defer api.Close()
 	var out bytes.Buffer
-	g := banner{api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081", tokens: []app.Secret{"new", "old"}, tokenFile: "t", out: &out}
+	g := banner{
+		api: strings.TrimPrefix(api.URL, "http://"), inbox: "127.0.0.1:8081",
+		tokens: []app.Secret{"new", "old"}, tokenFile: "t", out: &out,
+	}
 	for range 2 {
 		g.print(t.Context())
 	}
 	require.Equal(t, 1, posts)
 	require.Equal(t, 1, strings.Count(out.String(), "a sample job was sent"))
-	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+`/v1/jobs -H "Authorization: Bearer $(head -n 1 t)" --json '{"url": "http://127.0.0.1:8081/"`))
+	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+
+		`/v1/jobs -H "Authorization: Bearer $(head -n 1 t)" --json '{"url": "http://127.0.0.1:8081/"`))
 }

@@ -29,7 +29,8 @@ func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 	}
 	options, err := c.read(p, c.AllowPrivate, c.Roles)
 	more := app.DoctorOptions{
-		Server: server, ServerNamed: c.Server != "", NeedsToken: c.TokenFile != "", EncryptsSecrets: c.SecretKeyFile != "",
+		Server: server, ServerNamed: c.Server != "", NeedsToken: c.TokenFile != "",
+		EncryptsSecrets: c.SecretKeyFile != "",
 	}
 	_, untraced := traces()
 	if err = errors.Join(err, untraced, options.Validate(), options.CheckFiles()); err != nil {

@@ -41,7 +41,9 @@ func resolveOnLoopback(t *testing.T) {
 }
 
 // examine runs ringback doctor and returns its findings by check.
-func examine(t *testing.T, env []string, args ...string) (code int, findings map[doctor.Name]doctor.Finding, stderr string) {
+func examine(
+	t *testing.T, env []string, args ...string,
+) (code int, findings map[doctor.Name]doctor.Finding, stderr string) {
 	t.Helper()
 	resolveOnLoopback(t)
 	code, stdout, stderr := try(t, env, append([]string{"doctor", "-o", "json"}, args...)...)
@@ -70,7 +72,8 @@ func TestDoctor_NeedsNoServiceAndNoData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	addr := strings.TrimPrefix(nobody(t), "http://")
 	// RINGBACK_SERVER is the server of the client commands.
-	code, found, stderr := examine(t, []string{"RINGBACK_STORE=sqlite:" + path, "RINGBACK_ADDR=" + addr, "RINGBACK_SERVER=" + nobody(t)}, "--proxy=none")
+	code, found, stderr := examine(t, []string{"RINGBACK_STORE=sqlite:" + path, "RINGBACK_ADDR=" +
+		addr, "RINGBACK_SERVER=" + nobody(t)}, "--proxy=none")
 	require.Equal(t, exitOK, code, "%v%s", found, stderr)
 	require.Empty(t, stderr)
 	require.Equal(t, doctor.OK, found[doctor.SettingsValid].Level)
@@ -89,12 +92,14 @@ func TestDoctor_ExaminesSettingsThatServeRefuses(t *testing.T) {
 	file := writeConfig(t, "grace: 9h", "token_file: "+token)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://collector.example")
 	server := miniredis.RunT(t)
-	code, found, stderr := examine(t, nil, "--config", file, "--store=redis://user:pass@"+server.Addr(), "--ca-file=/nowhere.pem", "--max-body=0", "--server="+nobody(t))
+	code, found, stderr := examine(t, nil, "--config", file, "--store=redis://user:pass@"+server.Addr(),
+		"--ca-file=/nowhere.pem", "--max-body=0", "--server="+nobody(t))
 	require.Equal(t, exitFault, code)
 	require.Contains(t, stderr, "there are faults")
 	seen := found[doctor.SettingsValid].Seen
 	require.Equal(t, doctor.Fault, found[doctor.SettingsValid].Level)
-	for _, says := range []string{"max-body: 0 B", "token-file: " + token + " is writable", "ca-file: ", "grace: 9h0m0s is not between", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+	for _, says := range []string{"max-body: 0 B", "token-file: " + token +
+		" is writable", "ca-file: ", "grace: 9h0m0s is not between", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		require.Contains(t, seen, says)
 	}
 	require.Contains(t, seen, file+":1: grace: ", "the line")
@@ -111,7 +116,8 @@ func TestDoctor_DistinguishesUnreadableSecretsFromNone(t *testing.T) {
 	_, found, _ := examine(t, nil, store, service, "--addr=0.0.0.0:8080")
 	require.Contains(t, found[doctor.SettingsListen].Seen, noToken)
 	require.Contains(t, found[doctor.SettingsSecrets].Seen, noKey)
-	_, found, _ = examine(t, nil, store, service, "--addr=0.0.0.0:8080", "--token-file=/nowhere/token", "--secret-key-file=/nowhere/key")
+	_, found, _ = examine(t, nil, store, service, "--addr=0.0.0.0:8080", "--token-file=/nowhere/token",
+		"--secret-key-file=/nowhere/key")
 	require.NotContains(t, found[doctor.SettingsListen].Seen, noToken)
 	require.NotContains(t, found[doctor.SettingsSecrets].Seen, noKey)
 	require.Contains(t, found[doctor.SettingsSecrets].Seen, "/nowhere/key")

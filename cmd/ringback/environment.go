@@ -33,8 +33,8 @@ func readEnvironment(environ []string) environment {
 	return env
 }
 
-// variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag; "-":
-// none.
+// variable returns the name of a flag's variable. A flag whose meaning depends on the command has a "variable" tag;
+// "-": none.
 func variable(v *kong.Value) string {
 	switch own := v.Tag.Get("variable"); {
 	case own == "-", v.Tag.EnvPrefix == "-", v.Name == "help":

@@ -22,8 +22,8 @@ const (
 	maxHealthBody    = 4 << 10                // bytes of a response body that are read
 )
 
-// healthCommand is ringback health, which needs no shell or curl in a container. Its address has serve's variable, since
-// both run in the same environment there.
+// healthCommand is ringback health, which needs no shell or curl in a container. Its address has serve's variable,
+// since both run in the same environment there.
 type healthCommand struct {
 	Addr    string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API, as given to serve. 0.0.0.0 and [::] are called on loopback."`
 	Live    bool          `variable:"RINGBACK_HEALTH_LIVE" help:"Check /healthz (the process is alive) instead of /readyz (it accepts and delivers jobs)."`

@@ -41,10 +41,12 @@ func TestHealth_ChecksReadinessByDefault(t *testing.T) {
 	code, stdout, stderr := try(t, nil, "health", "--addr="+ready)
 	require.Equal(t, []any{exitOK, "ready\n", ""}, []any{code, stdout, stderr})
 
-	unready := healthServer(t, http.StatusServiceUnavailable, `{"status": 503, "detail": "not ready: the store\ndoes not answer"}`)
+	unready := healthServer(t, http.StatusServiceUnavailable,
+		`{"status": 503, "detail": "not ready: the store\ndoes not answer"}`)
 	code, stdout, stderr = try(t, nil, "health", "--addr="+unready)
 	require.Equal(t, []any{exitFault, ""}, []any{code, stdout})
-	require.Equal(t, "ringback: GET http://"+unready+"/readyz: 503 Service Unavailable: not ready: the store\\ndoes not answer\n", stderr)
+	require.Equal(t, "ringback: GET http://"+unready+
+		"/readyz: 503 Service Unavailable: not ready: the store\\ndoes not answer\n", stderr)
 
 	code, stdout, stderr = try(t, nil, "health", "--live", "--addr="+unready)
 	require.Equal(t, []any{exitOK, "alive\n", ""}, []any{code, stdout, stderr})
@@ -102,12 +104,14 @@ func TestHealth_PrintsConnectionErrorsOnOneLine(t *testing.T) {
 
 func TestHealth_FailsOnA200OfAnotherServer(t *testing.T) {
 	for _, body := range []string{
-		"", "ready", `{"status": "alive"}`, `{"status": true}`, `"ready"`, `{"detail": "` + strings.Repeat("x", maxHealthBody) + `", "status": "ready"}`,
+		"", "ready", `{"status": "alive"}`, `{"status": true}`, `"ready"`,
+		`{"detail": "` + strings.Repeat("x", maxHealthBody) + `", "status": "ready"}`,
 	} {
 		addr := healthServer(t, http.StatusOK, body)
 		code, stdout, stderr := try(t, nil, "health", "--addr="+addr)
 		require.Equal(t, []any{exitFault, ""}, []any{code, stdout}, body)
-		require.Equal(t, "ringback: GET http://"+addr+"/readyz: 200 OK without status \"ready\": the server is not Ringback\n", stderr)
+		require.Equal(t, "ringback: GET http://"+addr+
+			"/readyz: 200 OK without status \"ready\": the server is not Ringback\n", stderr)
 	}
 
 	in, err := inbox.Open(t.Context(), "127.0.0.1:0", "", io.Discard)
@@ -164,7 +168,8 @@ func TestHealth_EndsItsWaitWithTheContext(t *testing.T) {
 	}))
 	t.Cleanup(asked.Close)
 	began := time.Now()
-	code := run(stopping, []string{"health", "--wait=10m", "--addr=" + asked.Listener.Addr().String()}, io.Discard, io.Discard, nil)
+	code := run(stopping, []string{"health", "--wait=10m", "--addr=" + asked.Listener.Addr().String()},
+		io.Discard, io.Discard, nil)
 	require.Equal(t, exitFault, code)
 	require.Less(t, time.Since(began), time.Minute)
 }
@@ -191,7 +196,9 @@ func TestHealth_RejectsInvalidFlags(t *testing.T) {
 
 func TestHealth_HasItsOwnVariables(t *testing.T) {
 	_, stdout, _ := try(t, nil, "health", "--help")
-	for _, name := range []string{"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)", "$RINGBACK_HEALTH_WAIT)"} {
+	for _, name := range []string{
+		"$RINGBACK_ADDR)", "$RINGBACK_HEALTH_LIVE)", "$RINGBACK_HEALTH_TIMEOUT)", "$RINGBACK_HEALTH_WAIT)",
+	} {
 		require.Contains(t, stdout, name)
 	}
 	_, _, stderr := try(t, []string{"RINGBACK_TIMEOUT=5s"}, "config")

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/internal/logbuffer"
 )
 
-// newLogger returns a logger that writes to stderr in the format of --log. If stderr is a logbuffer.Writer, dropped lines
-// are reported in the same format.
+// newLogger returns a logger that writes to stderr in the format of --log. If stderr is a logbuffer.Writer, dropped
+// lines are reported in the same format.
 func newLogger(stderr io.Writer, format string) *slog.Logger {
 	if buffer, ok := stderr.(*logbuffer.Writer); ok {
 		buffer.SetNote(func(n uint64) []byte {
@@ -29,8 +29,8 @@ func newLogHandler(w io.Writer, format string) slog.Handler {
 	return slog.NewTextHandler(w, nil)
 }
 
-// replaceJSON formats times like the API, RFC 3339 in UTC with milliseconds, and durations with a unit instead of slog's
-// nanoseconds.
+// replaceJSON formats times like the API, RFC 3339 in UTC with milliseconds, and durations with a unit instead of
+// slog's nanoseconds.
 func replaceJSON(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindTime:

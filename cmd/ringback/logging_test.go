@@ -14,7 +14,8 @@ import (
 
 func TestLogger_JSONHasMillisecondsAndUnits(t *testing.T) {
 	var out bytes.Buffer
-	newLogger(&out, "json").Info("stopped", "after", 1500*time.Millisecond, "at", time.Unix(0, 123456789).In(time.FixedZone("", 7200)))
+	newLogger(&out, "json").Info("stopped", "after", 1500*time.Millisecond, "at",
+		time.Unix(0, 123456789).In(time.FixedZone("", 7200)))
 	var line struct{ Time, Msg, After, At string }
 	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
 	require.Equal(t, "stopped", line.Msg)

@@ -12,9 +12,10 @@
 //	ringback import    stores what an export has written
 //	ringback version   prints the version
 //
-// The commands that call a server are those of package cli, with exit codes of their own. Exit codes of the others: 0 after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable
-// store; 2 for an invalid command line or environment, which a retry does not fix. SIGINT, SIGTERM and SIGHUP start an
-// orderly stop; a second SIGINT or SIGTERM exits at once, which loses no accepted job.
+// The commands that call a server are those of package cli, with exit codes of their own. Exit codes of the others: 0
+// after an orderly stop; 1 after a failure that a retry may fix, such as a taken port or an unreachable store; 2 for an
+// invalid command line or environment, which a retry does not fix. SIGINT, SIGTERM and SIGHUP start an orderly stop; a
+// second SIGINT or SIGTERM exits at once, which loses no accepted job.
 package main
 
 import (
@@ -69,7 +70,8 @@ type commands struct {
 	serviceCommands `embed:""`
 }
 
-// serviceCommands run and maintain a server. A supervisor starts them often, so they do not wait for the grammar of the others.
+// serviceCommands run and maintain a server. A supervisor starts them often, so they do not wait for the grammar of the
+// others.
 type serviceCommands struct {
 	Serve   serveCommand   `cmd:"" group:"service" help:"Run the service."`
 	Dev     devCommand     `cmd:"" group:"service" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
@@ -84,7 +86,8 @@ type serviceCommands struct {
 	Import  importCommand  `cmd:"" group:"service" help:"Store what an export has written in stores that are not in use."`
 	Version versionCommand `cmd:"" group:"service" help:"Print the version."`
 
-	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."` // as of other programs
+	// as of other programs
+	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."`
 }
 
 // grammar returns the commands among which a command line chooses.
@@ -97,8 +100,8 @@ func grammar(args []string) any {
 	return new(commands)
 }
 
-// checkArguments refuses arguments of the commands of a client that are not UTF-8: the parser and JSON would change them. Those
-// of the other commands may be paths.
+// checkArguments refuses arguments of the commands of a client that are not UTF-8: the parser and JSON would change
+// them. Those of the other commands may be paths.
 func checkArguments(model any, args []string) error {
 	if _, ok := model.(*serviceCommands); ok {
 		return nil
@@ -166,7 +169,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	}
 	set.warnOfUnknown(command, stderr)
 	client := &cli.Environment{
-		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Version: versionName(),
+		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env,
+		Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Version: versionName(),
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
 		if isClientCommand(command.Selected()) {

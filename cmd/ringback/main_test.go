@@ -51,8 +51,9 @@ func TestVersion_IsAFlagToo(t *testing.T) {
 func TestHelp_NamesEveryVariable(t *testing.T) {
 	_, stdout, _ := try(t, nil, "serve", "--help")
 	for _, name := range []string{
-		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN", "LOG",
-		"NO_AUTH", "TOKEN_FILE", "TOKEN", "METRICS_TOKEN_FILE", "DENY_TARGETS", "PROXY", "CA_FILE", "SECRET_KEY_FILE", "SECRET_KEY",
+		"ADDR", "STORE", "SHARDS", "ROLES", "ALLOW_PRIVATE", "ALLOW_TARGETS", "TOPICS", "MAX_BODY", "GRACE", "DRAIN",
+		"LOG", "NO_AUTH", "TOKEN_FILE", "TOKEN", "METRICS_TOKEN_FILE", "DENY_TARGETS", "PROXY", "CA_FILE",
+		"SECRET_KEY_FILE", "SECRET_KEY",
 	} {
 		require.Contains(t, stdout, "RINGBACK_"+name)
 	}
@@ -70,7 +71,10 @@ func parsed(t *testing.T, environ []string, args ...string) serveCommand {
 }
 
 func TestFlags_OverrideTheEnvironmentAndDefaults(t *testing.T) {
-	env := []string{"RINGBACK_ADDR=127.0.0.1:1", "RINGBACK_MAX_BODY=1MiB", "RINGBACK_NO_AUTH=true", "RINGBACK_GRACE=", "HOME=/"}
+	env := []string{
+		"RINGBACK_ADDR=127.0.0.1:1", "RINGBACK_MAX_BODY=1MiB", "RINGBACK_NO_AUTH=true",
+		"RINGBACK_GRACE=", "HOME=/",
+	}
 	c := parsed(t, env, "--addr=127.0.0.1:2")
 	require.Equal(t, "127.0.0.1:2", c.Addr)
 	require.Equal(t, byteSize(1<<20), c.MaxBody)
@@ -83,7 +87,8 @@ func TestFlags_ParseStores(t *testing.T) {
 	sentinel := "eu=redis+sentinel://a,b:2/4?master_name=shop"
 	for _, c := range []serveCommand{
 		parsed(t, []string{"RINGBACK_STORE=main=sqlite:a b.db " + sentinel}),
-		parsed(t, []string{"RINGBACK_STORE=sqlite:x", "RINGBACK_SHARDS=1"}, "--store=sqlite:a b.db", "--store", sentinel, "--shards=eu=16"),
+		parsed(t, []string{"RINGBACK_STORE=sqlite:x", "RINGBACK_SHARDS=1"}, "--store=sqlite:a "+
+			"b.db", "--store", sentinel, "--shards=eu=16"),
 	} {
 		o, err := c.options(&process{stderr: io.Discard}, false, nil)
 		require.NoError(t, err)
@@ -96,7 +101,8 @@ func TestFlags_ParseStores(t *testing.T) {
 	require.Contains(t, stderr, "store: two stores have the name main")
 	code, _, stderr = try(t, []string{"RINGBACK_STORE=main=sqlite:a eu=sqlite:b"}, "backup", "--to=c")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "store: several are configured, and each is copied by itself: pass one, as in --store sqlite:FILE")
+	require.Contains(t, stderr,
+		"store: several are configured, and each is copied by itself: pass one, as in --store sqlite:FILE")
 }
 
 func TestFlags_ParseListsOfTargets(t *testing.T) {
@@ -124,7 +130,9 @@ func TestFlags_ParseRolesInAnyOrder(t *testing.T) {
 }
 
 func TestByteSize_ParsesUnits(t *testing.T) {
-	for text, want := range map[string]byteSize{"0": 0, "17": 17, "17B": 17, "256KiB": 256 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30} {
+	for text, want := range map[string]byteSize{
+		"0": 0, "17": 17, "17B": 17, "256KiB": 256 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30,
+	} {
 		var b byteSize
 		require.NoError(t, b.UnmarshalText([]byte(text)))
 		require.Equal(t, want, b)
@@ -137,14 +145,16 @@ func TestByteSize_ParsesUnits(t *testing.T) {
 // foreign are variables that an application sets for itself, and those that Kubernetes sets beside Services.
 var foreign = []string{
 	"RINGBACK_URL=https://ringback.internal", "RINGBACK_STROE=x", "RINGBACK_TOKEN=z0123456789abcdef",
-	"RINGBACK_SERVICE_HOST=10.0.0.9", "RINGBACK_SERVICE_PORT=8080", "RINGBACK_SERVICE_PORT_HTTP=8080", "RINGBACK_PORT=tcp://10.0.0.9:8080",
-	"RINGBACK_PORT_8080_TCP=tcp://10.0.0.9:8080", "RINGBACK_PORT_8080_TCP_PROTO=tcp", "RINGBACK_PORT_8080_TCP_PORT=8080",
+	"RINGBACK_SERVICE_HOST=10.0.0.9", "RINGBACK_SERVICE_PORT=8080", "RINGBACK_SERVICE_PORT_HTTP=8080",
+	"RINGBACK_PORT=tcp://10.0.0.9:8080", "RINGBACK_PORT_8080_TCP=tcp://10.0.0.9:8080",
+	"RINGBACK_PORT_8080_TCP_PROTO=tcp", "RINGBACK_PORT_8080_TCP_PORT=8080",
 	"RINGBACK_PORT_8080_TCP_ADDR=10.0.0.9", "RINGBACK_API_PORT=tcp://10.0.0.8:80", "RINGBACK_API_SERVICE_HOST=10.0.0.8",
 }
 
 func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 	for format, line := range map[string]string{
-		"text": `level=WARN msg="variables are no settings and have no effect: correct or remove them" variables="[RINGBACK_STROE RINGBACK_URL]"`,
+		"text": `level=WARN msg="variables are no settings and have no effect: correct or remove them" ` +
+			`variables="[RINGBACK_STROE RINGBACK_URL]"`,
 		"json": `"variables":["RINGBACK_STROE","RINGBACK_URL"]`,
 	} {
 		code, _, stderr := try(t, foreign, "serve", "--check", "--log="+format)
@@ -159,7 +169,8 @@ func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
 	away := append(slices.Clone(foreign), "RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_ADDR=127.0.0.1:1")
 	for command, want := range map[string]int{
-		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(exit.Unavailable), "check": int(check.Critical),
+		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(exit.Unavailable),
+		"check": int(check.Critical),
 	} {
 		code, _, stderr := try(t, away, strings.Fields(command)...)
 		require.Equal(t, want, code, "%s: %s", command, stderr)
@@ -169,8 +180,9 @@ func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
 
 func TestEnvironment_ErrorsNameTheVariable(t *testing.T) {
 	for name, command := range map[string]string{
-		"RINGBACK_ADDR": "serve", "RINGBACK_GRACE": "serve", "RINGBACK_LOG": "serve", "RINGBACK_ROLES": "serve", "RINGBACK_TOKEN_FILE": "serve",
-		"RINGBACK_CA_FILE": "serve", "RINGBACK_CONFIG": "serve", "RINGBACK_STORE": "verify", "RINGBACK_HEALTH_TIMEOUT": "health",
+		"RINGBACK_ADDR": "serve", "RINGBACK_GRACE": "serve", "RINGBACK_LOG": "serve", "RINGBACK_ROLES": "serve",
+		"RINGBACK_TOKEN_FILE": "serve", "RINGBACK_CA_FILE": "serve", "RINGBACK_CONFIG": "serve",
+		"RINGBACK_STORE": "verify", "RINGBACK_HEALTH_TIMEOUT": "health",
 		"RINGBACK_INBOX": "listen", "RINGBACK_INBOX_KEYS_FILE": "listen",
 	} {
 		code, _, stderr := try(t, []string{name + "=tcp://10.0.0.9:8080"}, command)
@@ -219,7 +231,8 @@ func TestSecret_RejectsAFileWritableByOthers(t *testing.T) {
 		require.NoError(t, os.Chmod(file, mode))
 		for _, name := range []string{file, link} {
 			var log testlog.Log
-			token, err := secret("token", tokenVariable, "--token-file", "", name, slog.New(slog.NewTextHandler(&log, nil)))
+			token, err := secret("token", tokenVariable, "--token-file", "", name,
+				slog.New(slog.NewTextHandler(&log, nil)))
 			if want.refused {
 				require.ErrorContains(t, err, "is writable by group or others", "%o", mode)
 				require.ErrorAs(t, err, new(*usageError))
@@ -238,7 +251,8 @@ func TestOptions_PrintNoSecret(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
 	f := serverFlags{MaxBody: 1, Grace: time.Second, SecretKeyFile: file, Proxy: "http://me:pa55@proxy.example:3128"}
-	options, err := f.options(&process{settings: settings{env: environment{tokenVariable: "t0ken-0123456789"}}}, false, nil)
+	options, err := f.options(&process{settings: settings{env: environment{tokenVariable: "t0ken-0123456789"}}}, false,
+		nil)
 	require.NoError(t, err)
 	text := fmt.Sprintf("%v %+v %#v", options, options, options)
 	for _, hidden := range []string{key, "pa55", "t0ken"} {
@@ -254,7 +268,8 @@ func TestOptions_PrintNoSecret(t *testing.T) {
 		require.NotContains(t, app.ProxyURL(proxy).String(), "pa55")
 		f.Proxy = proxy
 		_, err = f.options(&process{}, false, nil)
-		require.ErrorContains(t, err, "proxy: must be a URL such as http://proxy.internal:3128, or none: the proxy's URL")
+		require.ErrorContains(t, err,
+			"proxy: must be a URL such as http://proxy.internal:3128, or none: the proxy's URL")
 		require.ErrorContains(t, err, why)
 		require.NotContains(t, err.Error(), "pa55")
 	}
@@ -262,9 +277,11 @@ func TestOptions_PrintNoSecret(t *testing.T) {
 
 func TestFlags_RejectExplicitZeros(t *testing.T) {
 	for _, command := range []string{"serve", "dev"} {
-		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0", "--store=sqlite:/no/such/x.db")
+		code, _, stderr := try(t, []string{"RINGBACK_MAX_BODY=0"}, command, "--grace=0s", "--addr=127.0.0.1:0",
+			"--store=sqlite:/no/such/x.db")
 		require.Equal(t, exitUsage, code)
-		require.Equal(t, "ringback: $RINGBACK_MAX_BODY: max-body: 0 B is not between 1 B and 10485760 B\nringback: grace: 0s is not between 1s and 1h0m0s\n", stderr)
+		require.Equal(t, "ringback: $RINGBACK_MAX_BODY: max-body: 0 B is not between 1 B and 10485760 B\nringback: "+
+			"grace: 0s is not between 1s and 1h0m0s\n", stderr)
 	}
 }
 
@@ -289,10 +306,13 @@ func TestExitCode_SeparatesUsageFromFailures(t *testing.T) {
 			{exitFault, nil, "--token-file=/no/such/token", "read the token: open /no/such/token"},
 			{exitUsage, []string{"RINGBACK_SECRET_KEY=short"}, "--log=text", "RINGBACK_SECRET_KEY: key 1 of 1: "},
 			{exitUsage, nil, "--secret-key-file=" + short, "--secret-key-file " + short + ": key 1 of 1: "},
-			{exitUsage, nil, "--token-file=" + writable, "--token-file: " + writable + " is writable by group or others (mode 0666): chmod go-w it"},
-			{exitUsage, []string{"RINGBACK_TOKEN=0123456789abcde"}, "--log=text", "token: must have at least 16 characters"},
+			{exitUsage, nil, "--token-file=" + writable, "--token-file: " + writable +
+				" is writable by group or others (mode 0666): chmod go-w it"},
+			{exitUsage, []string{"RINGBACK_TOKEN=0123456789abcde"}, "--log=text", "token: must have at least 16 " +
+				"characters"},
 			{exitUsage, nil, "--allowed-hosts=a.example,http://b/", `allowed-hosts: "http://b/" is not a host name`},
-			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: must be a URL such as http://proxy.internal:3128, or none: the proxy's URL is neither http nor https"},
+			{exitUsage, nil, "--proxy=proxy.internal:3128", "proxy: must be a URL such as " +
+				"http://proxy.internal:3128, or none: the proxy's URL is neither http nor https"},
 			{exitUsage, nil, "--deny-targets=10.0.0.0/99", "deny-targets: "},
 			{exitFault, nil, "--ca-file=/no/such/ca.pem", "ca-file: "},
 			{exitFault, nil, "--store=sqlite:/no/such/folder/x.db", "open the store sqlite:/no/such/folder/x.db"},
@@ -301,7 +321,8 @@ func TestExitCode_SeparatesUsageFromFailures(t *testing.T) {
 			if command == "dev" {
 				args = append(args, "--inbox=127.0.0.1:0")
 			}
-			code, _, stderr := try(t, append([]string{"RINGBACK_STORE=sqlite:" + filepath.Join(t.TempDir(), "ringback.db")}, c.env...), args...)
+			code, _, stderr := try(t, append([]string{"RINGBACK_STORE=sqlite:" +
+				filepath.Join(t.TempDir(), "ringback.db")}, c.env...), args...)
 			require.Equal(t, c.code, code, "%s: %s", args, stderr)
 			require.Contains(t, stderr, "ringback: "+c.want)
 			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)

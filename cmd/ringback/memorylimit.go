@@ -8,8 +8,8 @@ import (
 	"github.com/ringback/ringback/internal/cgroup"
 )
 
-// limitMemory sets the Go memory limit to nine tenths of the control group's limit. It does nothing when GOMEMLIMIT is set
-// or the control group has no limit.
+// limitMemory sets the Go memory limit to nine tenths of the control group's limit. It does nothing when GOMEMLIMIT is
+// set or the control group has no limit.
 func limitMemory(root fs.FS) {
 	limit := cgroup.Memory(root)
 	if limit == cgroup.None || os.Getenv("GOMEMLIMIT") != "" { // off, too

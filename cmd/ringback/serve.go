@@ -78,7 +78,8 @@ func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.
 	}
 	token := read("token", tokenVariable, "--token-file", p.settings.env[tokenVariable], f.TokenFile)
 	metricsToken := read("metrics token", "", "--metrics-token-file", "", f.MetricsTokenFile)
-	keys := read("secret key", secretKeyVariable, "--secret-key-file", p.settings.env[secretKeyVariable], f.SecretKeyFile)
+	keys := read("secret key", secretKeyVariable, "--secret-key-file",
+		p.settings.env[secretKeyVariable], f.SecretKeyFile)
 	keysFrom := secretKeyVariable
 	if f.SecretKeyFile != "" {
 		keysFrom = "--secret-key-file " + f.SecretKeyFile
@@ -117,7 +118,8 @@ func (f *serverFlags) read(p *process, allowPrivate bool, roles app.Roles) (app.
 
 // secretFiles returns the files with tokens and keys.
 func (f *serverFlags) secretFiles() []string {
-	return slices.DeleteFunc([]string{f.TokenFile, f.MetricsTokenFile, f.SecretKeyFile}, func(file string) bool { return file == "" })
+	return slices.DeleteFunc([]string{f.TokenFile, f.MetricsTokenFile, f.SecretKeyFile},
+		func(file string) bool { return file == "" })
 }
 
 // checkZeros rejects explicit zeros, which would mean the default in app.Options.
@@ -132,7 +134,8 @@ func (f *serverFlags) checkZeros() error {
 	return errors.Join(errs...)
 }
 
-// secret returns a secret from its variable or its file, which cannot be combined. The file must not be writable by others.
+// secret returns a secret from its variable or its file, which cannot be combined. The file must not be writable by
+// others.
 func secret(what, variable, flag, value, file string, log *slog.Logger) (string, error) {
 	if file == "" {
 		return value, nil
@@ -170,7 +173,8 @@ type serveCommand struct {
 
 // Help is what --help adds to the flags.
 func (*serveCommand) Help() string {
-	return "Traces are exported by OTLP if OTEL_EXPORTER_OTLP_ENDPOINT is set, as the other variables of OpenTelemetry say."
+	return "Traces are exported by OTLP if OTEL_EXPORTER_OTLP_ENDPOINT is set, as the other variables of " +
+		"OpenTelemetry say."
 }
 
 // Run serves until ctx ends.

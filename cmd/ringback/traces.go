@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxTraceFlush and minTraceFlush bound the time for which a stop waits until the last spans are exported: what is left of the
-	// grace.
+	// maxTraceFlush and minTraceFlush bound the time for which a stop waits until the last spans are exported: what is
+	// left of the grace.
 	maxTraceFlush = 5 * time.Second
 	minTraceFlush = time.Second
 )

@@ -74,17 +74,21 @@ func (c *importCommand) Run(ctx context.Context, p *process) error {
 	result, err := app.Import(ctx, o)
 	bar.end()
 	if result.Stored != nil {
-		fmt.Fprint(p.stdout, app.LedgerTable(app.LedgerColumn{Title: "FILE", Ledger: result.File}, app.LedgerColumn{Title: "STORES", Ledger: result.Stored}))
+		fmt.Fprint(p.stdout, app.LedgerTable(app.LedgerColumn{Title: "FILE", Ledger: result.File},
+			app.LedgerColumn{Title: "STORES", Ledger: result.Stored}))
 	}
 	switch {
 	case err != nil:
 		return transferError(err)
 	case result.Accepted:
-		_, err = fmt.Fprintf(p.stdout, "nothing to do: what was imported from this file was accepted at %s\n", result.DoneAt.Format(time.RFC3339))
+		_, err = fmt.Fprintf(p.stdout, "nothing to do: what was imported from this file was accepted at "+
+			"%s\n", result.DoneAt.Format(time.RFC3339))
 	case !result.DoneAt.IsZero():
-		_, err = fmt.Fprintf(p.stdout, "nothing to do: this file was imported at %s\n", result.DoneAt.Format(time.RFC3339))
+		_, err = fmt.Fprintf(p.stdout, "nothing to do: this file was imported at "+
+			"%s\n", result.DoneAt.Format(time.RFC3339))
 	default:
-		_, err = fmt.Fprintf(p.stdout, "imported %d jobs; %d were there\n", result.Created, result.Existing+result.Skipped)
+		_, err = fmt.Fprintf(p.stdout, "imported %d jobs; %d were there\n", result.Created, result.Existing+
+			result.Skipped)
 	}
 	return err
 }
@@ -95,7 +99,8 @@ func (f *storeFlags) options(p *process, file string) app.TransferOptions {
 	signal.Ignore(syscall.SIGHUP)
 	return app.TransferOptions{
 		Options: app.Options{
-			Store: f.join(), Shards: f.Shards, RedisPrefix: f.RedisPrefix, RedisWait: f.RedisWait, Logger: newLogger(p.stderr, "text"), Version: versionName(),
+			Store: f.join(), Shards: f.Shards, RedisPrefix: f.RedisPrefix, RedisWait: f.RedisWait,
+			Logger: newLogger(p.stderr, "text"), Version: versionName(),
 		},
 		File: file, Stdin: os.Stdin, Stdout: p.stdout,
 	}

@@ -33,8 +33,9 @@ func TestProgressLine_ShowsShareAndRate(t *testing.T) {
 	for want, got := range map[string]string{
 		"exported 5 jobs":           progressLine("exported", 5, 0, 0),
 		"imported 1000 jobs, 500/s": progressLine("imported", 1000, 0, 2*time.Second),
-		"[###############...............]  50% exported 500 of 1000, 250/s": progressLine("exported", 500, 1000, 2*time.Second),
-		"[##############################] 100% checked 3 of 2":              progressLine("checked", 3, 2, 0),
+		"[###############...............]  50% exported 500 of 1000, " +
+			"250/s": progressLine("exported", 500, 1000, 2*time.Second),
+		"[##############################] 100% checked 3 of 2": progressLine("checked", 3, 2, 0),
 	} {
 		require.Equal(t, want, got)
 	}
@@ -43,7 +44,8 @@ func TestProgressLine_ShowsShareAndRate(t *testing.T) {
 func TestTransfer_MovesAStore(t *testing.T) {
 	folder := t.TempDir()
 	from, to, file := filepath.Join(folder, "a.db"), filepath.Join(folder, "b.db"), filepath.Join(folder, "jobs.jsonl")
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: from, Limits: policy.Builtin().Limits(), Logger: slog.New(slog.DiscardHandler)})
+	s, err := sqlite.Open(t.Context(),
+		sqlite.Options{Path: from, Limits: policy.Builtin().Limits(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	insertOne(t, s)
 	require.NoError(t, s.Close())
@@ -51,12 +53,16 @@ func TestTransfer_MovesAStore(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"export", "--store=sqlite:" + from, "--to=" + file}, "default    orders  pending  1\nexported 1 jobs\n"},
-		{[]string{"import", "--store=sqlite:" + to, "--from=" + file}, "default    orders  pending  1     1\nimported 1 jobs; 0 were there\n"},
+		{[]string{"export", "--store=sqlite:" + from, "--to=" +
+			file}, "default    orders  pending  1\nexported 1 jobs\n"},
+		{[]string{"import", "--store=sqlite:" + to, "--from=" +
+			file}, "default    orders  pending  1     1\nimported 1 jobs; 0 were there\n"},
 		{[]string{"import", "--store=sqlite:" + to, "--from=" + file}, "nothing to do: this file was imported at "},
-		{[]string{"import", "--store=sqlite:" + to, "--accept"}, "0 imports were not complete: what they have stored is kept\n"},
+		{[]string{"import", "--store=sqlite:" +
+			to, "--accept"}, "0 imports were not complete: what they have stored is kept\n"},
 		{[]string{"verify", "--store=sqlite:" + to}, "\n1 jobs, no fault\n"},
-		{[]string{"backup", "--store=sqlite:" + to, "--to=" + filepath.Join(folder, "copy.db")}, "copy.db holds 1 jobs\n"},
+		{[]string{"backup", "--store=sqlite:" + to, "--to=" +
+			filepath.Join(folder, "copy.db")}, "copy.db holds 1 jobs\n"},
 	} {
 		code, stdout, stderr := try(t, nil, c.args...)
 		require.Equal(t, exitOK, code, stderr)

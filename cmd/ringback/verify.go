@@ -22,7 +22,8 @@ type verifyCommand struct {
 
 // Run prints the report, and fails if faults are left.
 func (c *verifyCommand) Run(ctx context.Context, p *process) error {
-	o := app.Options{Store: strings.Join(c.Store, "\n"), RedisPrefix: c.RedisPrefix, Logger: newLogger(p.stderr, "text")}
+	o := app.Options{Store: strings.Join(c.Store, "\n"), RedisPrefix: c.RedisPrefix, Logger: newLogger(p.stderr,
+		"text")}
 	if err := app.CheckAudit(o); err != nil {
 		return &usageError{err}
 	}

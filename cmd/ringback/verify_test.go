@@ -22,9 +22,12 @@ import (
 // insertOne inserts a waiting job.
 func insertOne(t *testing.T, s store.Store) {
 	t.Helper()
-	_, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{{New: job.New{Delay: time.Hour, Spec: job.Spec{
-		ID: "waiting", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "shop.example:443"}, URL: "https://shop.example/hooks", Method: "POST",
-	}}}})
+	_, err := s.Shards()[0].Insert(
+		t.Context(), store.NewToken(), []store.NewJob{{New: job.New{Delay: time.Hour, Spec: job.Spec{
+			ID: "waiting", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "shop.example:443"},
+			URL: "https://shop.example/hooks", Method: "POST",
+		}}}},
+	)
 	require.NoError(t, err)
 }
 
@@ -76,7 +79,8 @@ func TestVerify_ChecksAndRepairsRedisStoresInUse(t *testing.T) {
 	servers := []*miniredis.Miniredis{miniredis.RunT(t), miniredis.RunT(t)}
 	var args []string
 	for i, server := range servers {
-		s, err := redis.Open(t.Context(), redis.Options{URL: "redis://" + server.Addr(), Prefix: "shop", Logger: slog.New(slog.DiscardHandler)})
+		s, err := redis.Open(t.Context(),
+			redis.Options{URL: "redis://" + server.Addr(), Prefix: "shop", Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close()) }()
 		insertOne(t, s)

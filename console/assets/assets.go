@@ -1,13 +1,15 @@
-// Package assets has the static files of the console, and serves them: one stylesheet, an icon, scripts, and htmx with its extension
-// for server-sent events. They are part of the binary; nothing is loaded from other hosts.
+// Package assets has the static files of the console, and serves them: one stylesheet, an icon, scripts, and htmx with
+// its extension for server-sent events. They are part of the binary; nothing is loaded from other hosts.
 //
-// The path of a file contains a checksum of its content, so browsers may keep it for ever. A server knows only the checksums of
-// its own files: while servers of two versions share an address, a page of one may ask the other for a file, which answers 404.
+// The path of a file contains a checksum of its content, so browsers may keep it for ever. A server knows only the
+// checksums of its own files: while servers of two versions share an address, a page of one may ask the other for a
+// file, which answers 404.
 //
-// console.js opens the stream that the attribute data-live of #live names, unless the reader has paused or the tab is hidden. A
-// stream must begin with all fragments of its page: after a pause, a new one is opened.
+// console.js opens the stream that the attribute data-live of #live names, unless the reader has paused or the tab is
+// hidden. A stream must begin with all fragments of its page: after a pause, a new one is opened.
 //
-// The files in vendor/ are those of an npm package, byte for byte. make assets fetches them; packages.txt pins the package.
+// The files in vendor/ are those of an npm package, byte for byte. make assets fetches them; packages.txt pins the
+// package.
 package assets
 
 import (
@@ -24,11 +26,12 @@ import (
 	"sync"
 )
 
-// HTMXConfig is the content of <meta name="htmx-config">, which every page needs before its scripts. It switches off what the
-// console does not use: the history, a stylesheet that htmx would add, and extensions other than hx-sse. A morph leaves the
-// attribute open alone, so that a reader's <details> stay open. Answers with an error are whole pages: they do not become part of the
-// form that asked for a preview.
-const HTMXConfig = `{"history":false,"includeIndicatorCSS":false,"extensions":"sse","mode":"same-origin","morphIgnore":["data-htmx-powered","open"],` +
+// HTMXConfig is the content of <meta name="htmx-config">, which every page needs before its scripts. It switches off
+// what the console does not use: the history, a stylesheet that htmx would add, and extensions other than hx-sse. A
+// morph leaves the attribute open alone, so that a reader's <details> stay open. Answers with an error are whole pages:
+// they do not become part of the form that asked for a preview.
+const HTMXConfig = `{"history":false,"includeIndicatorCSS":false,"extensions":"sse","mode":"same-origin",` +
+	`"morphIgnore":["data-htmx-powered","open"],` +
 	`"noSwap":[204,304,"4xx","5xx"]}`
 
 //go:embed icon.svg style.css theme.js console.js vendor/htmx.min.js vendor/hx-sse.min.js vendor/htmx-LICENSE.txt
@@ -98,8 +101,8 @@ func compress(content []byte) []byte {
 	return out.Bytes()
 }
 
-// Path returns the path of a static file below the console's root, without a leading slash: static/{checksum}/{name}. It panics
-// if there is no file of this name.
+// Path returns the path of a static file below the console's root, without a leading slash: static/{checksum}/{name}.
+// It panics if there is no file of this name.
 func Path(name string) string {
 	f, ok := files[name]
 	if !ok {
@@ -108,8 +111,8 @@ func Path(name string) string {
 	return f.path
 }
 
-// Handler returns a handler that serves the static files at their paths below /. Wrap it in http.StripPrefix if the console has
-// a prefix.
+// Handler returns a handler that serves the static files at their paths below /. Wrap it in http.StripPrefix if the
+// console has a prefix.
 func Handler() http.Handler {
 	return http.HandlerFunc(serve)
 }

@@ -44,10 +44,13 @@ var otherHost = regexp.MustCompile(`(?i)\b(https?|wss?):/|["'(=]\s*//[a-z0-9]|@i
 
 func TestAssets_ReferToNoOtherHost(t *testing.T) {
 	for name, f := range files {
-		text := strings.ReplaceAll(string(f.plain), `xmlns="http://www.w3.org/2000/svg"`, "") // a name, which nobody loads
+		// a name, which nobody loads
+		text := strings.ReplaceAll(string(f.plain), `xmlns="http://www.w3.org/2000/svg"`, "")
 		require.Empty(t, otherHost.FindAllString(text, -1), name)
 	}
-	for _, bad := range []string{`url(//x.example/a)`, `import "https://x.example"`, `new WebSocket('wss://x')`, `@import "a"`} {
+	for _, bad := range []string{
+		`url(//x.example/a)`, `import "https://x.example"`, `new WebSocket('wss://x')`, `@import "a"`,
+	} {
 		require.Regexp(t, otherHost, bad)
 	}
 }
@@ -55,7 +58,8 @@ func TestAssets_ReferToNoOtherHost(t *testing.T) {
 // The policy of the console's pages has neither unsafe-inline nor unsafe-eval.
 func TestAssets_NeedNoEvalOfOurs(t *testing.T) {
 	for _, name := range []string{"theme.js", "console.js"} {
-		require.NotRegexp(t, `\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write`, string(files[name].plain), name)
+		require.NotRegexp(t, `\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write`,
+			string(files[name].plain), name)
 	}
 }
 
@@ -98,7 +102,8 @@ func TestPath_ChangesWithContent(t *testing.T) {
 
 func TestHandler_ServesFiles(t *testing.T) {
 	types := map[string]string{
-		"style.css": "text/css; charset=utf-8", "theme.js": "text/javascript; charset=utf-8", "console.js": "text/javascript; charset=utf-8",
+		"style.css": "text/css; charset=utf-8", "theme.js": "text/javascript; charset=utf-8",
+		"console.js":  "text/javascript; charset=utf-8",
 		"htmx.min.js": "text/javascript; charset=utf-8", "hx-sse.min.js": "text/javascript; charset=utf-8",
 		"htmx-LICENSE.txt": "text/plain; charset=utf-8", "icon.svg": "image/svg+xml",
 	}
@@ -135,8 +140,9 @@ func TestHandler_AnswersUnknownPathsWith404(t *testing.T) {
 	known := Path("style.css")
 	sum := strings.Split(known, "/")[1]
 	for _, path := range []string{
-		"", "static", "static/", "static/" + sum, "static/" + sum + "/", "static/" + sum + "/console.js", "static/0000000000000000/style.css",
-		"static/" + sum + "/../" + sum + "/style.css", "style.css", known + "/", "static/" + sum + "/packages.txt", "static/" + sum + "/vendor/htmx.min.js",
+		"", "static", "static/", "static/" + sum, "static/" + sum + "/", "static/" + sum + "/console.js",
+		"static/0000000000000000/style.css", "static/" + sum + "/../" + sum + "/style.css", "style.css", known + "/",
+		"static/" + sum + "/packages.txt", "static/" + sum + "/vendor/htmx.min.js",
 	} {
 		w := get(t, http.MethodGet, path, "")
 		require.Equal(t, http.StatusNotFound, w.Code, path)
@@ -150,9 +156,11 @@ func TestHandler_AnswersUnknownPathsWith404(t *testing.T) {
 
 func TestHandler_CompressesOnlyIfAccepted(t *testing.T) {
 	for accept, gzipped := range map[string]bool{
-		"gzip": true, "br, GZIP": true, "deflate, gzip;q=0.5": true, "x-gzip": true, "*": true, "br;q=1, *;q=0.1": true, "gzip ; Q=1": true,
-		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip; q=0.000": false, "*, gzip;q=0": false, "*;q=0": false, "gzip;q=no": false, "gzipped": false,
+		"gzip": true, "br, GZIP": true, "deflate, gzip;q=0.5": true, "x-gzip": true, "*": true,
+		"br;q=1, *;q=0.1": true, "gzip ; Q=1": true, "": false, "identity": false, "br": false, "gzip;q=0": false,
+		"gzip; q=0.000": false, "*, gzip;q=0": false, "*;q=0": false, "gzip;q=no": false, "gzipped": false,
 	} {
-		require.Equal(t, gzipped, get(t, http.MethodGet, Path("style.css"), accept).Header().Get("Content-Encoding") == "gzip", "%q", accept)
+		require.Equal(t, gzipped,
+			get(t, http.MethodGet, Path("style.css"), accept).Header().Get("Content-Encoding") == "gzip", "%q", accept)
 	}
 }

@@ -21,15 +21,18 @@ type box struct{ left, top, right, bottom float64 }
 
 func (b box) contains(o box) bool {
 	const rounding = 0.11
-	return o.left >= b.left-rounding && o.right <= b.right+rounding && o.top >= b.top-rounding && o.bottom <= b.bottom+rounding
+	return o.left >= b.left-rounding && o.right <= b.right+rounding && o.top >= b.top-rounding &&
+		o.bottom <= b.bottom+rounding
 }
 
 func (b box) overlaps(o box) bool {
 	const rounding = 0.2
-	return b.left < o.right-rounding && o.left < b.right-rounding && b.top < o.bottom-rounding && o.top < b.bottom-rounding
+	return b.left < o.right-rounding && o.left < b.right-rounding && b.top < o.bottom-rounding &&
+		o.top < b.bottom-rounding
 }
 
-// allowed are the elements of pictures with their attributes. There are neither styles nor handlers of events nor links.
+// allowed are the elements of pictures with their attributes. There are neither styles nor handlers of events nor
+// links.
 var allowed = map[string][]string{
 	"svg":   {"class", "role", "viewBox", "width", "height", "font-size"},
 	"title": {},
@@ -100,7 +103,8 @@ func read(t *testing.T, result template.HTML) (p picture) {
 			case "rect":
 				x, y := coordinate("x"), coordinate("y")
 				require.GreaterOrEqual(t, coordinate("width"), 0.0)
-				require.True(t, view.contains(box{x, y, x + coordinate("width"), y + coordinate("height")}), "%v", token.Attr)
+				require.True(t, view.contains(box{x, y, x + coordinate("width"), y +
+					coordinate("height")}), "%v", token.Attr)
 			case "path":
 				bounds := boundsOf(t, attributes["d"])
 				require.True(t, view.contains(bounds), "%v is outside %v: %v", bounds, view, token.Attr)

@@ -21,15 +21,17 @@ const (
 type DayOptions struct {
 	// Label begins the title.
 	Label string
-	// AtLeast: the schedule has more ticks than these, which are those that make its bars, the first, the last and the next one after now.
+	// AtLeast: the schedule has more ticks than these, which are those that make its bars, the first, the last and the
+	// next one after now.
 	AtLeast bool
-	// Width is that of the strip, at least 100. Zero: 720. The narrower it is, the farther ticks of a bar are from each other.
+	// Width is that of the strip, at least 100. Zero: 720. The narrower it is, the farther ticks of a bar are from each
+	// other.
 	Width float64
 }
 
-// Day returns a strip of the 24 hours from a time on, with the ticks of a schedule, the hours of a location and a mark for now.
-// Ticks of at most six minutes' distance are a solid bar. A zero now has no mark, a nil location is UTC. Without a tick in
-// these hours it returns a sentence.
+// Day returns a strip of the 24 hours from a time on, with the ticks of a schedule, the hours of a location and a mark
+// for now. Ticks of at most six minutes' distance are a solid bar. A zero now has no mark, a nil location is UTC.
+// Without a tick in these hours it returns a sentence.
 func Day(ticks []time.Time, from, now time.Time, loc *time.Location, o DayOptions) template.HTML {
 	width := o.Width
 	if !(width >= 100 && width <= dayWidth) {
@@ -64,8 +66,8 @@ func Day(ticks []time.Time, from, now time.Time, loc *time.Location, o DayOption
 
 // dayText says how many ticks there are, and the first, the last and the next of them.
 func dayText(ticks []time.Time, from, now time.Time, loc *time.Location) string {
-	text := fmt.Sprintf("%s in the 24 hours from %s, the first at %s", words.Count(int64(len(ticks)), "tick"), words.DateTime(from, loc),
-		words.When(ticks[0], from, loc))
+	text := fmt.Sprintf("%s in the 24 hours from %s, the first at %s", words.Count(int64(len(ticks)), "tick"),
+		words.DateTime(from, loc), words.When(ticks[0], from, loc))
 	if last := ticks[len(ticks)-1]; len(ticks) > 1 {
 		text += ", the last at " + words.When(last, from, loc)
 	}
@@ -117,7 +119,8 @@ func (d *drawing) ticks(ticks []time.Time, x func(time.Time) float64) {
 			lines.add("M", number(first), " ", number(dayTop), "v", number(height))
 			continue
 		}
-		bars.add("M", number(first), " ", number(dayTop), "h", number(last-first), "v", number(height), "H", number(first), "z")
+		bars.add("M", number(first), " ", number(dayTop), "h", number(last-first), "v",
+			number(height), "H", number(first), "z")
 	}
 	d.path("c-line", lines.b.String())
 	d.path("c-bar", bars.b.String())

@@ -12,7 +12,10 @@ import (
 
 // randomLabel returns a text with characters that markup, XML or fonts treat as special, of any length.
 func randomLabel(r *rand.Rand) string {
-	pieces := []string{hostile, "attempt 1: 503", "<", "\"", "&amp;", "]]>", "日本語", "\U0001F680", "w", "\n", "…", "é", " ", "order.close", ". ", "."}
+	pieces := []string{
+		hostile, "attempt 1: 503", "<", "\"", "&amp;", "]]>", "日本語", "\U0001F680", "w", "\n", "…", "é",
+		" ", "order.close", ". ", ".",
+	}
 	label := ""
 	for range r.IntN(12) {
 		label += pieces[r.IntN(len(pieces))]
@@ -116,7 +119,9 @@ func randomPicture(kind uint8, r *rand.Rand) template.HTML {
 		for i := range ticks {
 			ticks[i] = from.Add(time.Duration(r.IntN(26*3600)) * time.Second)
 		}
-		return Day(ticks, from, from.Add(time.Duration(r.IntN(26*3600))*time.Second), zone, DayOptions{Label: randomLabel(r), AtLeast: r.IntN(2) == 0, Width: []float64{0, 100, 320, math.NaN()}[r.IntN(4)]})
+		return Day(ticks, from, from.Add(time.Duration(r.IntN(26*3600))*time.Second), zone, DayOptions{
+			Label: randomLabel(r), AtLeast: r.IntN(2) == 0, Width: []float64{0, 100, 320, math.NaN()}[r.IntN(4)],
+		})
 	}
 }
 

@@ -12,8 +12,8 @@ const (
 	gaugeHeight = 14
 )
 
-// Gauge returns a bar of what is in use of a limit, with both numbers beside it. A bar at its limit has the class c-full. With
-// a limit of 0 or less there is none, and it returns a phrase.
+// Gauge returns a bar of what is in use of a limit, with both numbers beside it. A bar at its limit has the class
+// c-full. With a limit of 0 or less there is none, and it returns a phrase.
 func Gauge(value, limit int, label string) template.HTML {
 	value = max(value, 0)
 	used := words.Number(int64(value))

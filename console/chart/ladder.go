@@ -16,9 +16,9 @@ const (
 	maxRungs                  = 20 // retries that are drawn
 )
 
-// Ladder returns the attempts of a job that all fail, on a logarithmic axis of the time after the first: each retry with its
-// wait and its time, without what attempts take themselves. Retries beyond the last wait repeat that. At most 20 are drawn; a
-// text says how many more there are. Labels are left out where they have no room.
+// Ladder returns the attempts of a job that all fail, on a logarithmic axis of the time after the first: each retry
+// with its wait and its time, without what attempts take themselves. Retries beyond the last wait repeat that. At most
+// 20 are drawn; a text says how many more there are. Labels are left out where they have no room.
 func Ladder(waits []time.Duration, retries int, timeout time.Duration) template.HTML {
 	if retries <= 0 {
 		return paragraph(words.Sentence("One attempt, and no retries" + within(timeout)))
@@ -102,7 +102,8 @@ func saturatingAdd(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// ladderScale returns the places of times on an axis that is logarithmic in units of the shortest wait, so that it has a 0.
+// ladderScale returns the places of times on an axis that is logarithmic in units of the shortest wait, so that it has
+// a 0.
 func ladderScale(times []time.Duration) []float64 {
 	unit := time.Duration(0)
 	for i := 1; i < len(times); i++ {
@@ -126,7 +127,8 @@ func (d *drawing) waits(times []time.Duration, x []float64) {
 	d.group("c-muted", "middle")
 	for i := 1; i < len(times); i++ {
 		wait := words.Duration(times[i] - times[i-1])
-		if label := text((x[i-1]+x[i])/2, ladderAxis-10, wait); x[i]-x[i-1] >= widthOf(wait)+2 && d.room(len(label)+1200) {
+		if label := text((x[i-1]+x[i])/2, ladderAxis-10, wait); x[i]-x[i-1] >= widthOf(wait)+2 &&
+			d.room(len(label)+1200) {
 			d.add(label)
 		}
 	}
@@ -148,7 +150,8 @@ func (d *drawing) times(times []time.Duration, x []float64) {
 		center := max(x[i], half)
 		for row := range rows {
 			y := float64(ladderAxis + 20 + row*lineHeight)
-			if element := text(center, y, label); d.room(len(element)+300) && rows[row].take(center-half, center+half, 3) {
+			if element := text(center, y, label); d.room(len(element)+300) &&
+				rows[row].take(center-half, center+half, 3) {
 				d.add(element)
 				break
 			}

@@ -23,13 +23,14 @@ const (
 
 // steps are the values that a logarithmic axis of durations can have.
 var steps = []time.Duration{
-	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
-	time.Hour, 6 * time.Hour, day, 10 * day, 100 * day, 1000 * day, 10_000 * day, 100_000 * day,
+	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute,
+	10 * time.Minute, time.Hour, 6 * time.Hour, day, 10 * day, 100 * day, 1000 * day, 10_000 * day, 100_000 * day,
 }
 
-// Lines returns durations on a logarithmic axis, such as the p50 and p99 of the lateness: the values are seconds, over the time
-// from from to to, which is written in the location of from. Of more than 80 values a column is the largest, so that no peak
-// is lost. Values below 1ms are drawn as 1ms. Series beyond the fourth are left out. Without a value it returns a sentence.
+// Lines returns durations on a logarithmic axis, such as the p50 and p99 of the lateness: the values are seconds, over
+// the time from from to to, which is written in the location of from. Of more than 80 values a column is the largest,
+// so that no peak is lost. Values below 1ms are drawn as 1ms. Series beyond the fourth are left out. Without a value it
+// returns a sentence.
 func Lines(series []Series, from, to time.Time, label string) template.HTML {
 	to = to.In(from.Location())
 	n := intervals(series)
@@ -56,7 +57,8 @@ func Lines(series []Series, from, to time.Time, label string) template.HTML {
 			most = highest
 		}
 		last := lastOf(reduce(n, n, largest, at))
-		said = append(said, fmt.Sprintf("%s %s at last, at most %s", cut(series[i].Name, maxName), words.Duration(seconds(last)), words.Duration(seconds(highest))))
+		said = append(said, fmt.Sprintf("%s %s at last, at most %s", cut(series[i].Name, maxName),
+			words.Duration(seconds(last)), words.Duration(seconds(highest))))
 	}
 	if len(said) == 0 {
 		return paragraph(title(label, "no values from "+period(from, to)))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Series are values at equal intervals over the time of a picture, the oldest first. NaN is a gap; infinite and negative
-// values are gaps, too.
+// Series are values at equal intervals over the time of a picture, the oldest first. NaN is a gap; infinite and
+// negative values are gaps, too.
 type Series struct {
 	Name   string
 	Class  string // of Colors

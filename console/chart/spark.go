@@ -15,8 +15,8 @@ const (
 	sparkColumns            = 60
 )
 
-// Spark returns a sparkline of values at equal intervals, the oldest first. NaN and infinite values are gaps. More than 60
-// values are drawn as averages. The scale begins at 0, or at the lowest value if that is negative.
+// Spark returns a sparkline of values at equal intervals, the oldest first. NaN and infinite values are gaps. More than
+// 60 values are drawn as averages. The scale begins at 0, or at the lowest value if that is negative.
 func Spark(values []float64, label string) template.HTML {
 	lowest, highest, last := math.NaN(), math.NaN(), math.NaN()
 	at := func(i int) float64 {

@@ -18,9 +18,9 @@ const (
 	maxRate      = 1e15 // larger values are drawn as this
 )
 
-// Stack returns rates on top of each other, the first series lowest: values are per second, over the time from from to to,
-// which is written in the location of from. More than 60 values are drawn as averages; then the title has averages, too. From
-// the fifth series on, all are drawn as one. Without a value above 0 it returns a sentence.
+// Stack returns rates on top of each other, the first series lowest: values are per second, over the time from from to
+// to, which is written in the location of from. More than 60 values are drawn as averages; then the title has averages,
+// too. From the fifth series on, all are drawn as one. Without a value above 0 it returns a sentence.
 func Stack(series []Series, from, to time.Time, label string) template.HTML {
 	to = to.In(from.Location())
 	n := intervals(series)
@@ -37,10 +37,12 @@ func Stack(series []Series, from, to time.Time, label string) template.HTML {
 		return paragraph(title(label, "nothing from "+period(from, to)))
 	}
 	top := roundUp(highest)
-	d := newDrawing("stack", stackWidth, pictureHeight, title(label, stackText(series, n, highest, len(gaps), to.Sub(from))+"; "+period(from, to)))
+	d := newDrawing("stack", stackWidth, pictureHeight,
+		title(label, stackText(series, n, highest, len(gaps), to.Sub(from))+"; "+period(from, to)))
 
 	right := float64(stackWidth - 8)
-	d.path("c-grid", fmt.Sprintf("M%d %dH%s", plotLeft, plotTop, number(right))+fmt.Sprintf("M%d %dH%s", plotLeft, plotTop+plotHeight/2, number(right)))
+	d.path("c-grid", fmt.Sprintf("M%d %dH%s", plotLeft, plotTop, number(right))+fmt.Sprintf("M%d %dH%s", plotLeft,
+		plotTop+plotHeight/2, number(right)))
 	x := func(column int) float64 {
 		return math.Round(plotLeft + (right-plotLeft)*float64(column)/float64(len(gaps)))
 	}
@@ -51,7 +53,8 @@ func Stack(series []Series, from, to time.Time, label string) template.HTML {
 	d.path("c-gap", underline(gaps, x))
 	d.timeAxis(plotLeft, right, from, to)
 	d.group("c-label", "end")
-	d.add(text(labelRight, plotTop+4, compact(top)+"/s"), text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"), text(labelRight, plotBottom, "0"))
+	d.add(text(labelRight, plotTop+4, compact(top)+"/s"), text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"),
+		text(labelRight, plotBottom, "0"))
 	d.endGroup()
 	return d.html()
 }
@@ -83,7 +86,8 @@ func sumAt(series []Series, i int) float64 {
 	return min(sum, maxRate) // NaN stays NaN
 }
 
-// stackUp returns the upper sides of the areas in columns, and which columns have no value at all. In those the sides are NaN.
+// stackUp returns the upper sides of the areas in columns, and which columns have no value at all. In those the sides
+// are NaN.
 func stackUp(series []Series, n int) (levels [][]float64, gaps []bool) {
 	below := make([]float64, min(n, stackColumns))
 	gaps = make([]bool, len(below))
@@ -122,7 +126,8 @@ func stackText(series []Series, n int, highest float64, columns int, span time.D
 		if math.IsNaN(last) {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %s at last, %s on average", cut(series[i].Name, maxName), words.Rate(last), words.Rate(mean(at, 0, n))))
+		parts = append(parts, fmt.Sprintf("%s %s at last, %s on average", cut(series[i].Name, maxName),
+			words.Rate(last), words.Rate(mean(at, 0, n))))
 	}
 	text := strings.Join(parts, "; ") + "; at most " + words.Rate(highest) + " in all"
 	if n > columns {

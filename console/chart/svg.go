@@ -34,7 +34,8 @@ type drawing struct{ b strings.Builder }
 func newDrawing(kind string, width, height float64, title string) *drawing {
 	d := &drawing{}
 	w, h := number(width), number(height)
-	d.add(`<svg class="c-chart c-`, kind, `" role="img" viewBox="0 0 `, w, ` `, h, `" width="`, w, `" height="`, h, `" font-size="`, strconv.Itoa(fontSize), `">`)
+	d.add(`<svg class="c-chart c-`, kind, `" role="img" viewBox="0 0 `, w, ` `, h, `" width="`, w, `" height="`, h,
+		`" font-size="`, strconv.Itoa(fontSize), `">`)
 	d.add(`<title>`, html.EscapeString(title), `</title>`)
 	return d
 }
@@ -58,13 +59,15 @@ func (d *drawing) path(class, data string) {
 
 // rect adds a rectangle.
 func (d *drawing) rect(class string, x, y, width, height float64) {
-	d.add(`<rect class="`, class, `" x="`, number(x), `" y="`, number(y), `" width="`, number(width), `" height="`, number(height), `"/>`)
+	d.add(`<rect class="`, class, `" x="`, number(x), `" y="`, number(y), `" width="`, number(width),
+		`" height="`, number(height), `"/>`)
 }
 
 // dots adds round dots of a class at the centres: subpaths without length, whose caps are drawn.
 func (d *drawing) dots(class string, size float64, centres string) {
 	if centres != "" {
-		d.add(`<path class="c-dots `, class, `" stroke-width="`, number(size), `" stroke-linecap="round" d="`, centres, `"/>`)
+		d.add(`<path class="c-dots `, class, `" stroke-width="`, number(size),
+			`" stroke-linecap="round" d="`, centres, `"/>`)
 	}
 }
 
@@ -104,8 +107,8 @@ func number(v float64) string {
 	return text
 }
 
-// cut returns at most so many characters of a text. What XML or the eye would not take as characters is replaced: control
-// characters, changes of the writing direction, invalid bytes.
+// cut returns at most so many characters of a text. What XML or the eye would not take as characters is replaced:
+// control characters, changes of the writing direction, invalid bytes.
 func cut(text string, most int) string {
 	var b strings.Builder
 	n := 0

@@ -37,10 +37,10 @@ type mark struct {
 	now bool
 }
 
-// Timeline returns the life of a job on an axis, in the order of time, with a mark for now. The distance of two moments grows
-// with the logarithm of the time between them. Times in the title are in the location of now; a zero now has no mark. Of more
-// than 40 moments the middle ones are left out. A label stands to the right of its line; those that have no room are left
-// out, the first, the last and that of now at last.
+// Timeline returns the life of a job on an axis, in the order of time, with a mark for now. The distance of two moments
+// grows with the logarithm of the time between them. Times in the title are in the location of now; a zero now has no
+// mark. Of more than 40 moments the middle ones are left out. A label stands to the right of its line; those that have
+// no room are left out, the first, the last and that of now at last.
 func Timeline(events []Moment, now time.Time) template.HTML {
 	if len(events) == 0 {
 		return paragraph("Nothing has happened yet.")
@@ -66,7 +66,8 @@ func withHeight(picture template.HTML, from, to int) template.HTML {
 	size := func(height int) string {
 		return fmt.Sprintf(`viewBox="0 0 %d %d" width="%d" height="%d"`, timelineWidth, height, timelineWidth, height)
 	}
-	return template.HTML(strings.Replace(string(picture), size(from), size(to), 1)) //nolint:gosec // it was escaped when it was drawn
+	//nolint:gosec // it was escaped when it was drawn
+	return template.HTML(strings.Replace(string(picture), size(from), size(to), 1))
 }
 
 // timelineText says what happened when, and what will.
@@ -88,11 +89,13 @@ func timelineText(events []Moment, now time.Time) string {
 	return words.Sentence(text)
 }
 
-// placeMarks returns the moments and now at their places, from left to right. Events of the same time are a little apart.
+// placeMarks returns the moments and now at their places, from left to right. Events of the same time are a little
+// apart.
 func placeMarks(events []Moment, now time.Time) []mark {
 	marks := make([]mark, 0, len(events)+1)
 	for _, e := range events {
-		if !now.IsZero() && e.At.After(now) && (len(marks) == 0 || !slices.ContainsFunc(marks, func(m mark) bool { return m.now })) {
+		if !now.IsZero() && e.At.After(now) &&
+			(len(marks) == 0 || !slices.ContainsFunc(marks, func(m mark) bool { return m.now })) {
 			marks = append(marks, mark{Moment: Moment{At: now, Label: "now"}, now: true})
 		}
 		marks = append(marks, mark{Moment: e})
@@ -162,10 +165,11 @@ func (d *drawing) timelineDots(marks []mark) {
 	}
 }
 
-// timelineLabels writes the labels under the axis, and returns the number of rows that they use. Each has a line down from its moment and
-// stands to the right of that.
+// timelineLabels writes the labels under the axis, and returns the number of rows that they use. Each has a line down
+// from its moment and stands to the right of that.
 //
-// A label may extend below the moments after it only in a lower row than theirs, so that neither labels nor lines cross.
+// A label may extend below the moments after it only in a lower row than theirs, so that neither labels nor lines
+// cross.
 func (d *drawing) timelineLabels(marks []mark) (used int) {
 	const reserved = 550 // for the lines, the note about what is left out, and the ends of groups
 	labels := make([]string, len(marks))
@@ -244,8 +248,8 @@ func staircase(marks []mark, labels []string, chosen []bool) []int {
 	return rows
 }
 
-// timelineGaps writes the time between moments above the axis where there is room, and how many moments are left out where they
-// would be.
+// timelineGaps writes the time between moments above the axis where there is room, and how many moments are left out
+// where they would be.
 func (d *drawing) timelineGaps(marks []mark, hidden int) {
 	var taken spans
 	const y = timelineAxis - 14
@@ -261,7 +265,8 @@ func (d *drawing) timelineGaps(marks []mark, hidden int) {
 		gap := words.Duration(marks[i].At.Sub(marks[i-1].At))
 		half, center := widthOf(gap)/2, (marks[i-1].x+marks[i].x)/2
 		element := text(center, y, gap)
-		if marks[i].x-marks[i-1].x >= 2*half+4 && d.room(len(element)+len("</g>")) && taken.take(center-half, center+half, 4) {
+		if marks[i].x-marks[i-1].x >= 2*half+4 && d.room(len(element)+len("</g>")) &&
+			taken.take(center-half, center+half, 4) {
 			d.add(element)
 		}
 	}

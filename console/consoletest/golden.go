@@ -55,7 +55,8 @@ func (s *Site) Golden(name, path string) string {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(s.t, err, "run the test with -update to write it")
-	require.Equal(s.t, string(want), part, "%s differs from %s: look at the page, then run the test with -update", path, file)
+	require.Equal(s.t, string(want), part,
+		"%s differs from %s: look at the page, then run the test with -update", path, file)
 	return page
 }
 

@@ -1,5 +1,5 @@
-// Package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with receivers that the
-// test scripts, in the fake time of package testing/synctest.
+// Package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with
+// receivers that the test scripts, in the fake time of package testing/synctest.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(samplers)}})
@@ -78,7 +78,8 @@ func New(t testing.TB, o Options) *Site {
 	}
 	store := storetest.NewModel(storetest.ModelOptions{})
 	d, err := dispatcher.New(dispatcher.Options{
-		Store: store, Deliverer: deliverer(o.Deliver), OneProcess: true, Owner: "console-test", Random: func() float64 { return 0.5 }, Logger: quiet,
+		Store: store, Deliverer: deliverer(o.Deliver), OneProcess: true, Owner: "console-test",
+		Random: func() float64 { return 0.5 }, Logger: quiet,
 	})
 	require.NoError(t, err)
 	service := multistore.New(d, nil, quiet)
@@ -89,7 +90,8 @@ func New(t testing.TB, o Options) *Site {
 	s := &Site{t: t, cookies: make(map[string]string)}
 	var end []func()
 	s.handler = api.New(api.Options{
-		Service: service, Process: service.Process(), Version: "1.0.0", Logger: quiet, Access: access.Options{Tokens: tokens},
+		Service: service, Process: service.Process(), Version: "1.0.0", Logger: quiet,
+		Access: access.Options{Tokens: tokens},
 		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
 			if o.WrapAPI != nil {
 				routes = o.WrapAPI(routes)
@@ -153,20 +155,24 @@ func (d deliverer) Deliver(ctx context.Context, r job.Request) policy.Result {
 	return result
 }
 
-// Answer answers attempts by the host of their URL: down. with 503, refused. with no connection, busy. with 429 and Retry-After,
-// status-CODE. with CODE, slow. after 30 s, and others with 200. Answers take 20 ms.
+// Answer answers attempts by the host of their URL: down. with 503, refused. with no connection, busy. with 429 and
+// Retry-After, status-CODE. with CODE, slow. after 30 s, and others with 200. Answers take 20 ms.
 func Answer(r job.Request) policy.Result {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return policy.Result{Class: policy.ClassInvalid, Error: err.Error()}
 	}
 	first, _, _ := strings.Cut(u.Hostname(), ".")
-	result := policy.Result{Status: http.StatusOK, Duration: 20 * time.Millisecond, RemoteAddr: "192.0.2.7:443", Body: []byte(`{"ok":true}`)}
+	result := policy.Result{
+		Status: http.StatusOK, Duration: 20 * time.Millisecond, RemoteAddr: "192.0.2.7:443",
+		Body: []byte(`{"ok":true}`),
+	}
 	switch {
 	case first == "down":
 		result.Status, result.Body = http.StatusServiceUnavailable, []byte("<script>alert('down')</script>")
 	case first == "refused":
-		result.Status, result.Body, result.Class, result.Error = 0, nil, policy.ClassRefused, "dial tcp 192.0.2.7:443: connection refused"
+		result.Status, result.Body, result.Class, result.Error = 0, nil, policy.ClassRefused,
+			"dial tcp 192.0.2.7:443: connection refused"
 	case first == "busy":
 		result.Status, result.RetryAfter = http.StatusTooManyRequests, time.Minute
 	case first == "slow":
@@ -183,7 +189,8 @@ func Answer(r job.Request) policy.Result {
 func (s *Site) Client(token string) *client.Client {
 	s.t.Helper()
 	c, err := client.New("http://localhost", client.Options{
-		Token: token, MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}},
+		Token: token, MaxRetries: -1,
+		HTTP: &http.Client{Transport: &inprocess.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}},
 	})
 	require.NoError(s.t, err)
 	return c
@@ -230,11 +237,12 @@ func (r *Response) Is(status int) string {
 	return body
 }
 
-// Do makes a request of a browser: a path below /console/, with its query. The test fails if a link leads to an element that the page
-// lacks, such as that of an error to its input.
+// Do makes a request of a browser: a path below /console/, with its query. The test fails if a link leads to an element
+// that the page lacks, such as that of an error to its input.
 func (s *Site) Do(method, path string, form url.Values, header ...string) *Response {
 	s.t.Helper()
-	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://localhost/console/"+path, strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://localhost/console/"+path,
+		strings.NewReader(form.Encode()))
 	r.Header.Set("Accept", "text/html")
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -59,7 +59,10 @@ type jobRow struct {
 }
 
 func newJobRow(j client.JobInfo) jobRow {
-	return jobRow{JobInfo: j, Status: string(j.State), Why: why(j.Reason), Answer: answered(j.LastStatus), Attempts: int64(j.AttemptsMade)}
+	return jobRow{
+		JobInfo: j, Status: string(j.State), Why: why(j.Reason), Answer: answered(j.LastStatus),
+		Attempts: int64(j.AttemptsMade),
+	}
 }
 
 // showDead shows the dead letters.
@@ -104,7 +107,8 @@ func (d *deadData) read(v *web.Visit) error {
 	var groupsErr, jobsErr error
 	var both sync.WaitGroup // each takes as long as it may
 	both.Go(func() {
-		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countTime(v)), "lane", "reason", "status")
+		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countTime(v)),
+			"lane", "reason", "status")
 	})
 	both.Go(func() {
 		jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit, v.SearchTime()))
@@ -131,7 +135,8 @@ func (d *deadData) read(v *web.Visit) error {
 	return d.setLead(v, groups, counted)
 }
 
-// pagerOf returns the links of the list. They have the times of the filter, not how long ago these were: a cursor is valid for its filter.
+// pagerOf returns the links of the list. They have the times of the filter, not how long ago these were: a cursor is
+// valid for its filter.
 func pagerOf(v *web.Visit, f filter.Filter, next string) web.Pager {
 	var p web.Pager
 	if v.Query("cursor") != "" {
@@ -158,8 +163,8 @@ func (d *deadData) setGroups(v *web.Visit, items []client.JobGroup) {
 			f.Status = g.Status
 		}
 		d.Groups = append(d.Groups, groupRow{
-			Count: words.Number(g.Count), Lane: g.Lane, Reason: g.Reason, Why: why(g.Reason), Answer: answered(g.Status), Sample: g.Sample,
-			Show:   v.PathQuery(v.Path("dead"), f.Pairs()...),
+			Count: words.Number(g.Count), Lane: g.Lane, Reason: g.Reason, Why: why(g.Reason),
+			Answer: answered(g.Status), Sample: g.Sample, Show: v.PathQuery(v.Path("dead"), f.Pairs()...),
 			Revive: orderLink(v, client.ActionRevive, f), Purge: orderLink(v, client.ActionPurge, f),
 			SelectsOther: g.Status == 0 && alike[place{g.Lane, g.Reason}] > 1,
 		})
@@ -199,8 +204,8 @@ func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64
 	return nil
 }
 
-// deadNumbers are the numbers of dead jobs that the sentence about them has. Those of /v1/stats are not among them: they count jobs that
-// are deleted by now, too.
+// deadNumbers are the numbers of dead jobs that the sentence about them has. Those of /v1/stats are not among them:
+// they count jobs that are deleted by now, too.
 type deadNumbers struct {
 	Total int64 // dead, or matching
 	First int64 // in the first group
@@ -228,7 +233,8 @@ func (n deadNumbers) lead(where string) string {
 	return words.Sentence(text+";", words.Number(n.First), "of them", where)
 }
 
-// newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is not known.
+// newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is
+// not known.
 func newestFailure(v *web.Visit, id string) (string, error) {
 	j, err := v.API.Get(v.Request.Context(), id)
 	if errors.Is(err, client.ErrNotFound) { // it was deleted meanwhile

@@ -27,7 +27,8 @@ func newSite(t *testing.T, tokens bool) *consoletest.Site {
 func die(site *consoletest.Site, topic, url, prefix string, n int) {
 	var jobs []client.Job
 	for i := range n {
-		jobs = append(jobs, client.Job{ID: fmt.Sprintf("%s-%02d", prefix, i+1), Topic: topic, URL: url, Retries: new(0), Labels: map[string]string{"customer": prefix}})
+		jobs = append(jobs, client.Job{ID: fmt.Sprintf("%s-%02d", prefix,
+			i+1), Topic: topic, URL: url, Retries: new(0), Labels: map[string]string{"customer": prefix}})
 	}
 	site.Register(jobs...)
 	site.Advance(time.Second)
@@ -58,8 +59,10 @@ func TestDead_ShowsGroupsAndTheNewest(t *testing.T) {
 		require.NotContains(t, page, "lost-01")
 		require.Contains(t, page, "Revive all that match")
 		require.Contains(t, consoletest.Text(site.Get("dead?lane=refused.example:8443").OK()),
-			"2 dead jobs match, all of them at refused.example:8443: no answer; the newest because the connection was refused.")
-		require.Contains(t, consoletest.Text(site.Get("dead?label=customer%3Dgone").OK()), "1 dead job matches, at status-410.example:443:")
+			"2 dead jobs match, all of them at refused.example:8443: no answer; the newest because the connection "+
+				"was refused.")
+		require.Contains(t, consoletest.Text(site.Get("dead?label=customer%3Dgone").OK()),
+			"1 dead job matches, at status-410.example:443:")
 		require.Contains(t, consoletest.Text(site.Get("dead?ended_before=1h").OK()), "No dead job matches.")
 	})
 }
@@ -69,8 +72,12 @@ func TestDead_LinksSelectTheGroup(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "pay", "https://down.example/", "pay", 2)
 		page := site.Get("dead?topic=pay&label=customer:pay").OK()
-		require.Contains(t, page, `href="./work/new?action=revive&amp;label=customer%3Apay&amp;lane=down.example%3A443&amp;reason=exhausted&amp;status=503&amp;topic=pay"`)
-		require.Contains(t, page, `href="./dead?label=customer%3Apay&amp;lane=down.example%3A443&amp;reason=exhausted&amp;status=503&amp;topic=pay"`)
+		require.Contains(t, page,
+			`href="./work/new?action=revive&amp;label=customer%3Apay&amp;lane=down.example%3A443&amp;`+
+				`reason=exhausted&amp;status=503&amp;topic=pay"`)
+		require.Contains(t, page,
+			`href="./dead?label=customer%3Apay&amp;lane=down.example%3A443&amp;`+
+				`reason=exhausted&amp;status=503&amp;topic=pay"`)
 		require.Contains(t, page, `name="label" value="customer=pay"`)
 	})
 }
@@ -81,7 +88,8 @@ func TestDead_HasPages(t *testing.T) {
 		die(site, "pay", "https://status-410.example/", "pay", 60)
 		page := consoletest.Text(site.Get("dead").OK())
 		require.Contains(t, page, "Next page")
-		require.Contains(t, page, "60 jobs are dead, all of them at status-410.example:443: the topic gives up on this status, last answered 410.")
+		require.Contains(t, page, "60 jobs are dead, all of them at status-410.example:443: the topic gives up on "+
+			"this status, last answered 410.")
 		require.Contains(t, page, "pay-11 ")
 		require.NotContains(t, page, "pay-10 ")
 	})
@@ -122,7 +130,8 @@ func TestDead_SaysAtLeastHowManyTheListHas(t *testing.T) {
 		die(site, "pay", "https://down.example/", "pay", 2)
 		require.Contains(t, consoletest.Text(site.Get("dead?topic=pay").OK()), "At least 2 dead jobs match.")
 		require.Contains(t, consoletest.Text(site.Get("dead?search=long").OK()), "At least 2 jobs are dead.")
-		require.Contains(t, consoletest.Text(site.Get("dead?topic=mail").OK()), "No dead job was found yet that matches: the search was cut short.")
+		require.Contains(t, consoletest.Text(site.Get("dead?topic=mail").OK()),
+			"No dead job was found yet that matches: the search was cut short.")
 		require.Equal(t, []string{"15ms", "750ms", "15ms"}, within)
 	})
 }
@@ -134,7 +143,9 @@ func TestDead_SaysWhatIsWrongWithAFilter(t *testing.T) {
 		require.Contains(t, page, `value="5xx"`)
 		require.Contains(t, page, `value="pay"`)
 		require.Contains(t, consoletest.Text(page), "must be a status of 100 to 999")
-		for _, wrong := range []string{"topic=a+b", "reason=bad", "kind=odd", "label=x", "id_prefix=%2F", "ended_after=never", "lane=a%2Fb"} {
+		for _, wrong := range []string{
+			"topic=a+b", "reason=bad", "kind=odd", "label=x", "id_prefix=%2F", "ended_after=never", "lane=a%2Fb",
+		} {
 			page := consoletest.Text(site.Get("dead?" + wrong).Is(http.StatusUnprocessableEntity))
 			require.Contains(t, page, "The jobs cannot be selected", wrong)
 			require.Regexp(t, "must |is not of the form name=value", page, wrong)
@@ -147,7 +158,10 @@ func TestDead_EscapesEverything(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "pay", "https://down.example/", "pay", 1)
 		for _, hostile := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`} {
-			for _, name := range []string{"topic", "lane", "reason", "status", "kind", "label", "id_prefix", "ended_after", "created_before", "cursor", "more"} {
+			for _, name := range []string{
+				"topic", "lane", "reason", "status", "kind", "label", "id_prefix",
+				"ended_after", "created_before", "cursor", "more",
+			} {
 				page := site.Get("dead?" + url.Values{name: {hostile}}.Encode()).Body.String()
 				require.NotContains(t, page, "<script>alert", name)
 				require.NotContains(t, page, "<img", name)
@@ -160,15 +174,20 @@ func TestDead_ForRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		die(site, "pay", "https://down.example/", "pay", 2)
-		for role, status := range map[string]int{"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden} {
+		for role, status := range map[string]int{
+			"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden,
+		} {
 			site.SignIn(site.Token(role, role))
 			page := site.Get("dead").Is(status)
-			require.Equal(t, role == "operate" || role == "admin", status == http.StatusOK && len(page) > 0 && strings.Contains(page, "Revive…"), role)
+			require.Equal(t, role == "operate" || role == "admin",
+				status == http.StatusOK && len(page) > 0 && strings.Contains(page, "Revive…"), role)
 		}
 		site.SignIn(site.Token("pay", "operate", "pay"))
-		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "2 dead jobs match", "the only topic of the token is the filter")
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "2 dead jobs match",
+			"the only topic of the token is the filter")
 		site.SignIn(site.Token("two", "operate", "pay", "mail.*"))
-		require.Contains(t, consoletest.Text(site.Get("dead").OK()), "Name a topic: your token is restricted to pay and mail.*.")
+		require.Contains(t, consoletest.Text(site.Get("dead").OK()),
+			"Name a topic: your token is restricted to pay and mail.*.")
 		require.Contains(t, consoletest.Text(site.Get("dead?topic=other").Is(http.StatusForbidden)), "not allowed")
 	})
 }
@@ -178,7 +197,10 @@ func TestPages_AreBounded(t *testing.T) {
 		site := newSite(t, false)
 		for i := range 1010 { // more groups than the API counts
 			name := fmt.Sprintf("a-name-with-a-length-of-about-forty-%04d", i)
-			site.Register(client.Job{ID: name, Topic: name, Lane: name, URL: "https://status-410.example/", Retries: new(0)})
+			site.Register(client.Job{
+				ID: name, Topic: name, Lane: name, URL: "https://status-410.example/",
+				Retries: new(0),
+			})
 		}
 		site.Advance(time.Minute)
 		page := site.Get("dead").OK()

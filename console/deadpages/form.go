@@ -66,11 +66,15 @@ func kindOptions() []web.Link {
 // fewNames are the filters that the form always has, and moreNames the others.
 var (
 	fewNames  = []string{"topic", "lane", "reason", "status", "ended_after"}
-	moreNames = []string{"ended_before", "id_prefix", "kind", "created_after", "created_before", "due_after", "due_before"}
+	moreNames = []string{
+		"ended_before", "id_prefix", "kind", "created_after", "created_before",
+		"due_after", "due_before",
+	}
 )
 
-// readSelection reads the filter of a query or a form. path is the page of the filter's form, which has the filters inputs besides
-// fewNames and moreNames. other are the names of the other parameters that the query or the form may have.
+// readSelection reads the filter of a query or a form. path is the page of the filter's form, which has the filters
+// inputs besides fewNames and moreNames. other are the names of the other parameters that the query or the form may
+// have.
 func readSelection(v *web.Visit, path string, q url.Values, inputs, other []string) *selection {
 	s := new(selection)
 	var wrong map[string]string
@@ -85,11 +89,12 @@ func readSelection(v *web.Visit, path string, q url.Values, inputs, other []stri
 	return s
 }
 
-// setFields sets the inputs of the form. Fields without an input are shown as soon as they have a value. With errors all are shown: a
-// link to the others would select without the parameters that are wrong.
+// setFields sets the inputs of the form. Fields without an input are shown as soon as they have a value. With errors
+// all are shown: a link to the others would select without the parameters that are wrong.
 func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []string) {
 	values := s.Filter.Values()
-	all := s.Errors.Any() || q.Get("more") != "" || slices.ContainsFunc(moreNames, func(name string) bool { return q.Get(name) != "" })
+	all := s.Errors.Any() || q.Get("more") != "" || slices.ContainsFunc(moreNames,
+		func(name string) bool { return q.Get(name) != "" })
 	names := slices.Concat(fewNames, also)
 	if all {
 		names = append(names, moreNames...)
@@ -108,7 +113,8 @@ func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []st
 		if field.Error != "" {
 			field.Value = q.Get(name)
 		}
-		if field.Kind == "select" && !slices.ContainsFunc(field.Options, func(o web.Link) bool { return o.To == field.Value }) {
+		if field.Kind == "select" &&
+			!slices.ContainsFunc(field.Options, func(o web.Link) bool { return o.To == field.Value }) {
 			field.Options = append(slices.Clone(field.Options), web.Link{To: field.Value, Text: field.Value})
 		}
 		s.Fields = append(s.Fields, field)

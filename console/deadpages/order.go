@@ -75,9 +75,10 @@ type order struct {
 	problem web.FormErrors
 }
 
-// bounded returns the filter of the jobs that were counted, and whose number the reader confirms: without those that were registered, or
-// have ended, since then. The time is by the clock of this process, and those of jobs are by the store's: jobs that were registered or
-// have ended around it, by no more than the clocks differ, are left out or selected although they came later.
+// bounded returns the filter of the jobs that were counted, and whose number the reader confirms: without those that
+// were registered, or have ended, since then. The time is by the clock of this process, and those of jobs are by the
+// store's: jobs that were registered or have ended around it, by no more than the clocks differ, are left out or
+// selected although they came later.
 func (o *order) bounded(f filter.Filter) filter.Filter {
 	bound := &f.Created.Before
 	if o.action.isOfEnded() {
@@ -102,8 +103,14 @@ func newOrder(v *web.Visit) (web.Answer, error) {
 
 // showOrder counts the jobs and shows the form.
 func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
-	data := &orderData{Selection: s, Chosen: o.known, Verb: o.action.verb, Errors: o.problem, Which: o.action.which(filter.Selection{Filter: s.Filter})}
-	data.Action = web.Field{Name: "action", Label: "What to do", Kind: "select", Value: o.action.code, Options: []web.Link{{Text: "choose"}}}
+	data := &orderData{
+		Selection: s, Chosen: o.known, Verb: o.action.verb, Errors: o.problem,
+		Which: o.action.which(filter.Selection{Filter: s.Filter}),
+	}
+	data.Action = web.Field{
+		Name: "action", Label: "What to do", Kind: "select", Value: o.action.code,
+		Options: []web.Link{{Text: "choose"}},
+	}
 	for _, a := range actions {
 		data.Action.Options = append(data.Action.Options, web.Link{To: a.code, Text: a.verb})
 	}
@@ -111,7 +118,8 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 		data.Action.Value = ""
 	}
 	page := &web.Page{
-		View: "work-order", Title: "Change many jobs", Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data, Status: http.StatusOK,
+		View: "work-order", Title: "Change many jobs", Section: "work",
+		Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data, Status: http.StatusOK,
 	}
 	switch {
 	case s.Errors.Any():
@@ -159,7 +167,8 @@ func choicesOf(v *web.Visit, f filter.Filter) []web.Link {
 		if slices.Contains(can, client.Dead) {
 			can = append(slices.Clone(can), client.Delivered, client.Cancelled)
 		}
-		if len(f.States) == 0 || !slices.ContainsFunc(f.States, func(s client.State) bool { return !slices.Contains(can, s) }) {
+		if len(f.States) == 0 ||
+			!slices.ContainsFunc(f.States, func(s client.State) bool { return !slices.Contains(can, s) }) {
 			links = append(links, web.Link{To: orderLink(v, a.code, f), Text: a.verb + "…"})
 		}
 	}
@@ -248,7 +257,10 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		d.Later = "end"
 	}
 	pairs := d.Selection.Filter.Pairs()
-	d.Hidden = []web.Link{{To: "action", Text: o.action.code}, {To: countedField, Text: o.counted.UTC().Format(time.RFC3339Nano)}}
+	d.Hidden = []web.Link{
+		{To: "action", Text: o.action.code},
+		{To: countedField, Text: o.counted.UTC().Format(time.RFC3339Nano)},
+	}
 	for i := 0; i < len(pairs); i += 2 {
 		d.Hidden = append(d.Hidden, web.Link{To: pairs[i], Text: pairs[i+1]})
 	}
@@ -267,7 +279,8 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		}
 	}
 	if d.Selection.Filter.SelectsAll() {
-		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " + d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
+		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " +
+			d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
 	}
 	if o.action.paced {
 		hint := "How many become due in a time, such as 10/s or 100/1m. Empty: all at once."
@@ -278,8 +291,9 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		d.Pace = []web.Field{
 			{Name: "rate", Label: "Pace", Value: o.rates["rate"], Hint: hint, Error: o.problem.Of("rate")},
 			{
-				Name: "lane_rate", Label: "Pace of each lane", Value: o.rates["lane_rate"], Placeholder: "2/s", Error: o.problem.Of("lane_rate"),
-				Hint: "Spares a receiver that has just come back. Empty: no limit of its own.",
+				Name: "lane_rate", Label: "Pace of each lane", Value: o.rates["lane_rate"], Placeholder: "2/s",
+				Error: o.problem.Of("lane_rate"),
+				Hint:  "Spares a receiver that has just come back. Empty: no limit of its own.",
 			},
 		}
 	}
@@ -288,16 +302,18 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 
 // changeHints replace the hints of a single job's form. Those of an action follow its code.
 var changeHints = map[string]string{
-	"url":               "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the headers, too.",
-	"headers":           "One a line. They replace all headers of each job. Empty: as they are.",
-	"delay":             "From now on, such as 90s, 1h30m or 2d. Empty: the due time stays.",
-	"revive delay":      "How much later the first one is due. It needs a pace. Empty: now.",
-	"retries":           "Attempts after the first, 0 to 1000. Empty: as it is.",
-	"ladder":            "The waits between attempts. Empty: as it is.",
-	"timeout":           "Of an attempt, 100ms to 10m. Empty: as it is.",
-	"expires_in":        "No attempt starts later. Empty: as it is.",
-	"revive expires_in": "No attempt starts later. A job whose expiry has passed is revived only with a new one. Empty: as it is.",
-	"labels":            "One name=value a line. They replace all labels of each job. Empty: as they are.",
+	"url": "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the " +
+		"headers, too.",
+	"headers":      "One a line. They replace all headers of each job. Empty: as they are.",
+	"delay":        "From now on, such as 90s, 1h30m or 2d. Empty: the due time stays.",
+	"revive delay": "How much later the first one is due. It needs a pace. Empty: now.",
+	"retries":      "Attempts after the first, 0 to 1000. Empty: as it is.",
+	"ladder":       "The waits between attempts. Empty: as it is.",
+	"timeout":      "Of an attempt, 100ms to 10m. Empty: as it is.",
+	"expires_in":   "No attempt starts later. Empty: as it is.",
+	"revive expires_in": "No attempt starts later. A job whose expiry has passed is revived only with a new one. " +
+		"Empty: as it is.",
+	"labels": "One name=value a line. They replace all labels of each job. Empty: as they are.",
 }
 
 // setChanges sets the fields of the changes.

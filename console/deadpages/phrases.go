@@ -31,29 +31,33 @@ var unfinished = []client.State{client.Scheduled, client.Ready, client.Running}
 // actions are the actions of bulk work.
 var actions = []action{
 	{
-		code: client.ActionRevive, verb: "Revive", doing: "Reviving", done: "revived", states: []client.State{client.Dead}, paced: true,
-		happens: []string{
+		code: client.ActionRevive, verb: "Revive", doing: "Reviving", done: "revived",
+		states: []client.State{client.Dead}, paced: true, happens: []string{
 			"Each job is sent again with a fresh budget of retries, under the id that it has.",
 		},
 		changes: []string{"url", "headers", "expires_in", "delay"},
 	},
 	{
-		code: client.ActionPurge, verb: "Delete", doing: "Deleting", done: "deleted", states: []client.State{client.Dead},
-		confirm: "This cannot be undone.",
-		happens: []string{"The jobs are removed for good, with their bodies and attempts. Only the counters keep them."},
+		code: client.ActionPurge, verb: "Delete", doing: "Deleting", done: "deleted",
+		states: []client.State{client.Dead}, confirm: "This cannot be undone.",
+		happens: []string{"The jobs are removed for good, with their bodies and attempts. Only the counters keep " +
+			"them."},
 	},
 	{
 		code: client.ActionCancel, verb: "Cancel", doing: "Cancelling", done: "cancelled", states: unfinished,
 		confirm: "They are not delivered any more.",
-		happens: []string{"The jobs are not delivered any more. One that is running is cancelled unless its attempt succeeds."},
+		happens: []string{"The jobs are not delivered any more. One that is running is cancelled unless its attempt " +
+			"succeeds."},
 	},
 	{
-		code: client.ActionRun, verb: "Run", doing: "Running", done: "made due", states: []client.State{client.Scheduled}, paced: true,
-		happens: []string{"The jobs are due as the pace allows, not at their own times. Jobs that are due earlier are left as they are."},
+		code: client.ActionRun, verb: "Run", doing: "Running", done: "made due",
+		states: []client.State{client.Scheduled}, paced: true, happens: []string{"The jobs are due as the pace " +
+			"allows, not at their own times. Jobs that are due earlier are left as they are."},
 	},
 	{
 		code: client.ActionEdit, verb: "Edit", doing: "Editing", done: "edited", states: unfinished,
-		happens: []string{"The fields that you fill in are changed in every job; the others stay. Running jobs are skipped."},
+		happens: []string{"The fields that you fill in are changed in every job; the others stay. Running jobs are " +
+			"skipped."},
 		changes: []string{"url", "headers", "delay", "retries", "ladder", "timeout", "expires_in", "labels"},
 	},
 }

@@ -22,17 +22,25 @@ func TestLeadOf_SaysHowFarWorkIs(t *testing.T) {
 			Action: "revive", State: "running", Matched: 112, Done: 48, Rate: "20/s", CreatedBy: "mia",
 		},
 		"Reviving 280 jobs at 10/s, 5/s in each lane: 130 done, 2 failed, 1 skipped; about 15s left. Begun by mia.": {
-			Action: "revive", State: "running", Total: new(int64(280)), Done: 130, Failed: 2, Skipped: 1, Rate: "10/s", LaneRate: "5/s",
-			ETAAt: now.Add(14_100 * time.Millisecond), CreatedBy: "mia",
+			Action: "revive", State: "running", Total: new(int64(280)), Done: 130, Failed: 2, Skipped: 1,
+			Rate: "10/s", LaneRate: "5/s", ETAAt: now.Add(14_100 * time.Millisecond), CreatedBy: "mia",
 		},
-		"Deleting 1 job: 0 done.":                             {Action: "purge", State: "running", Total: new(int64(1)), ETAAt: now},
-		"Cancelling 4 jobs: 4 done.":                          {Action: "cancel", State: "running", Total: new(int64(2)), Matched: 3, Done: 4},
-		"No job matched.":                                     {Action: "run", State: "done", Total: new(int64(0)), EndedAt: began},
-		"1 of 1 job was made due. It took 5s.":                {Action: "run", State: "done", Total: new(int64(1)), Done: 1, EndedAt: began.Add(5 * time.Second)},
-		"7 of 9 jobs were edited, 2 skipped.":                 {Action: "edit", State: "done", Total: new(int64(9)), Done: 7, Skipped: 2, EndedAt: began},
-		"Stopped after 7s. 0 jobs were deleted.":              {Action: "purge", State: "stopped", EndedAt: began.Add(7 * time.Second)},
+		"Deleting 1 job: 0 " +
+			"done.": {Action: "purge", State: "running", Total: new(int64(1)), ETAAt: now},
+		"Cancelling 4 jobs: 4 " +
+			"done.": {Action: "cancel", State: "running", Total: new(int64(2)), Matched: 3, Done: 4},
+		"No job matched.": {
+			Action: "run", State: "done", Total: new(int64(0)), EndedAt: began,
+		},
+		"1 of 1 job was made due. It took 5s.": {
+			Action: "run", State: "done", Total: new(int64(1)), Done: 1, EndedAt: began.Add(5 * time.Second),
+		},
+		"7 of 9 jobs were edited, 2 " +
+			"skipped.": {Action: "edit", State: "done", Total: new(int64(9)), Done: 7, Skipped: 2, EndedAt: began},
+		"Stopped after 7s. 0 jobs were " +
+			"deleted.": {Action: "purge", State: "stopped", EndedAt: began.Add(7 * time.Second)},
 		"This work failed: it cannot be read from the store.": {State: "failed"},
-		"resting: 1 done.":                                    {Action: "melt", State: "resting", Done: 1},
+		"resting: 1 done.": {Action: "melt", State: "resting", Done: 1},
 	} {
 		w.CreatedAt = began
 		text, _ := leadOf(&w, now)
@@ -40,7 +48,8 @@ func TestLeadOf_SaysHowFarWorkIs(t *testing.T) {
 	}
 }
 
-// A page may have no rows though there are more: a token that is restricted to topics sees few works, which are looked for in a bounded time.
+// A page may have no rows though there are more: a token that is restricted to topics sees few works, which are looked
+// for in a bounded time.
 func TestListLead_SaysNoMoreThanThePageShows(t *testing.T) {
 	some := []client.Work{{State: "running", Action: client.ActionPurge}}
 	for _, c := range []struct {
@@ -53,19 +62,28 @@ func TestListLead_SaysNoMoreThanThePageShows(t *testing.T) {
 		{"/work?cursor=b", "", "More work that is running, and older work that has ended.", some},
 	} {
 		v := &web.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, http.NoBody)}
-		require.Equal(t, c.want, listLead(v, &client.Page[client.Work]{Items: c.running, NextCursor: c.next}, len(c.running)))
+		require.Equal(t, c.want,
+			listLead(v, &client.Page[client.Work]{Items: c.running, NextCursor: c.next}, len(c.running)))
 	}
 }
 
 func TestWhatOf_SaysWhichJobs(t *testing.T) {
 	for want, w := range map[string]client.Work{
-		"Revive all dead jobs":                               {Action: "revive", Where: json.RawMessage(`{"all": true}`)},
-		"Delete all dead jobs of every kind":                 {Action: "purge", Where: json.RawMessage(`{"kind": "all"}`)},
-		"Run 3 jobs by their ids":                            {Action: "run", Where: json.RawMessage(`{"ids_count": 3}`)},
-		"Cancel ready jobs of topic pay":                     {Action: "cancel", Where: json.RawMessage(`{"topic": "pay", "state": "ready"}`)},
-		"Edit scheduled, ready or running jobs of topic pay": {Action: "edit", Where: json.RawMessage(`{"topic": "pay"}`)},
-		"Unknown work":                                       {State: "failed"},
-		"melt jobs of topic pay":                             {Action: "melt", Where: json.RawMessage(`{"topic": "pay"}`)},
+		"Revive all dead " +
+			"jobs": {Action: "revive", Where: json.RawMessage(`{"all": true}`)},
+		"Delete all dead jobs of every " +
+			"kind": {Action: "purge", Where: json.RawMessage(`{"kind": "all"}`)},
+		"Run 3 jobs by their ids": {
+			Action: "run", Where: json.RawMessage(`{"ids_count": 3}`),
+		},
+		"Cancel ready jobs of topic pay": {
+			Action: "cancel", Where: json.RawMessage(`{"topic": "pay", "state": "ready"}`),
+		},
+		"Edit scheduled, ready or running jobs of topic pay": {
+			Action: "edit", Where: json.RawMessage(`{"topic": "pay"}`),
+		},
+		"Unknown work":           {State: "failed"},
+		"melt jobs of topic pay": {Action: "melt", Where: json.RawMessage(`{"topic": "pay"}`)},
 	} {
 		text, _ := whatOf(&w)
 		require.Equal(t, want, text)
@@ -74,7 +92,10 @@ func TestWhatOf_SaysWhichJobs(t *testing.T) {
 
 // A later version may have stored what this one cannot read: the other rows are shown.
 func TestRowOf_OfAnUnknownSelection(t *testing.T) {
-	w := client.Work{ID: "w1", Action: client.ActionPurge, State: "running", Done: 12, Where: json.RawMessage(`{"status": "5xx"}`)}
+	w := client.Work{
+		ID: "w1", Action: client.ActionPurge, State: "running", Done: 12,
+		Where: json.RawMessage(`{"status": "5xx"}`),
+	}
 	row := rowOf(new(web.Visit), &w)
 	require.Equal(t, "Delete jobs: unknown selection", row.What)
 	require.Equal(t, "12 jobs", row.Progress.Text)
@@ -93,12 +114,17 @@ func TestJobLinks_SelectTheJobsAsTheyAre(t *testing.T) {
 		{"revive", `{"reason": "exhausted", "status": 503, "ended_before": "2030-01-31T08:00:00Z"}`, `null`, []web.Link{
 			{To: "./dead?reason=exhausted&status=503", Text: dead},
 		}},
-		{"revive", `{"topic": "pay", "state": "delivered", "ended_before": "2030-01-31T08:00:00Z"}`, `null`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
-		{"revive", `{"topic": "pay", "state": "delivered,dead"}`, `null`, []web.Link{{To: "./jobs?topic=pay", Text: now}, {To: "./dead?topic=pay", Text: dead}}},
+		{"revive", `{"topic": "pay", "state": "delivered", "ended_before": ` +
+			`"2030-01-31T08:00:00Z"}`, `null`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
+		{"revive", `{"topic": "pay", "state": "delivered,dead"}`, `null`, []web.Link{
+			{To: "./jobs?topic=pay", Text: now}, {To: "./dead?topic=pay", Text: dead},
+		}},
 		{"purge", `{"topic": "pay", "state": "delivered"}`, `null`, nil},
 		{"purge", `{"all": true}`, `null`, []web.Link{{To: "./dead", Text: dead}}},
-		{"edit", `{"topic": "pay", "label": "a:b"}`, `{"labels": {"a": "c"}}`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
-		{"edit", `{"topic": "pay", "label": "a:b"}`, `{"timeout": "5s"}`, []web.Link{{To: "./jobs?label=a%3Ab&topic=pay", Text: now}}},
+		{"edit", `{"topic": "pay", "label": ` +
+			`"a:b"}`, `{"labels": {"a": "c"}}`, []web.Link{{To: "./jobs?topic=pay", Text: now}}},
+		{"edit", `{"topic": "pay", "label": ` +
+			`"a:b"}`, `{"timeout": "5s"}`, []web.Link{{To: "./jobs?label=a%3Ab&topic=pay", Text: now}}},
 		{"edit", `{"label": "a:b", "created_before": "2030-01-31T08:00:00Z"}`, `{"labels": {}}`, nil},
 		{"run", `{"kind": "registered", "created_before": "2030-01-31T08:00:00Z"}`, `null`, nil},
 		{"cancel", `{"topic": "pay"}`, `null`, []web.Link{
@@ -106,7 +132,10 @@ func TestJobLinks_SelectTheJobsAsTheyAre(t *testing.T) {
 			{To: "./jobs?state=scheduled%2Cready%2Crunning&topic=pay", Text: "Unfinished jobs that match"},
 		}},
 	} {
-		w := client.Work{Action: c.action, State: "done", Where: json.RawMessage(c.where), Change: json.RawMessage(c.change)}
+		w := client.Work{
+			Action: c.action, State: "done", Where: json.RawMessage(c.where),
+			Change: json.RawMessage(c.change),
+		}
 		_, s := whatOf(&w)
 		require.Equal(t, c.want, jobLinks(&web.Visit{Base: "."}, &w, s), "%s %s", c.action, c.where)
 	}

@@ -24,15 +24,20 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	o.problem = wrong
 	var err error
 	if o.counted, err = time.Parse(time.RFC3339Nano, v.Form(countedField)); err != nil {
-		o.problem.General = append(o.problem.General, "The form does not say when the jobs were counted: they were counted again now.")
+		o.problem.General = append(o.problem.General,
+			"The form does not say when the jobs were counted: they were counted again now.")
 		o.problem.Status = http.StatusUnprocessableEntity
 	}
-	work := client.WorkOrder{Action: v.Form("action"), Where: o.bounded(s.Filter).Where(), Rate: o.rates["rate"], LaneRate: o.rates["lane_rate"]}
+	work := client.WorkOrder{
+		Action: v.Form("action"), Where: o.bounded(s.Filter).Where(), Rate: o.rates["rate"],
+		LaneRate: o.rates["lane_rate"],
+	}
 	switch {
 	case changed:
 		work.Change = &change
 	case o.action.code == client.ActionEdit && !wrong.Any():
-		o.problem.General = append(o.problem.General, "Fill in at least one field: an edit changes those that you fill in.")
+		o.problem.General = append(o.problem.General, "Fill in at least one field: an edit changes those that you "+
+			"fill in.")
 		o.problem.Status = http.StatusUnprocessableEntity
 	}
 	if s.Filter.SelectsAll() && !o.all {
@@ -47,8 +52,9 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	}
 	if same != nil {
 		return &web.Redirect{
-			To:     v.Path("work", same.ID),
-			Notice: web.Notice{Kind: "warn", Text: "Nothing was started: this work was begun before, from the same count. Stop it first if it shall have other options."},
+			To: v.Path("work", same.ID),
+			Notice: web.Notice{Kind: "warn", Text: "Nothing was started: this work was begun before, from the same " +
+				"count. Stop it first if it shall have other options."},
 		}, nil
 	}
 	started, err := v.API.StartWork(v.Request.Context(), work)
@@ -67,12 +73,13 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	}, nil
 }
 
-// maxRunning is the number of works among which a repeated one is looked for: the largest page, and about as many as can run.
+// maxRunning is the number of works among which a repeated one is looked for: the largest page, and about as many as
+// can run.
 const maxRunning = 100
 
-// findRunning returns running work with the action and the selection of an order; nil: there is none. As the selection has the time of the
-// count, it was begun by the same form, which was sent again because its answer was lost or late. Once that work has ended, the repeat
-// finds no jobs. Two forms that are sent at the same moment are not recognised.
+// findRunning returns running work with the action and the selection of an order; nil: there is none. As the selection
+// has the time of the count, it was begun by the same form, which was sent again because its answer was lost or late.
+// Once that work has ended, the repeat finds no jobs. Two forms that are sent at the same moment are not recognised.
 func findRunning(v *web.Visit, order client.WorkOrder) (*client.Work, error) {
 	raw, err := json.Marshal(order.Where)
 	if err != nil {

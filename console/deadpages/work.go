@@ -143,7 +143,10 @@ func showWork(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	what, s := whatOf(w)
-	data := &workData{Work: *w, What: what, Running: isRunning(w), Progress: progressOf(w), Pace: pace(w.Rate, w.LaneRate), Jobs: jobLinks(v, w, s)}
+	data := &workData{
+		Work: *w, What: what, Running: isRunning(w), Progress: progressOf(w),
+		Pace: pace(w.Rate, w.LaneRate), Jobs: jobLinks(v, w, s),
+	}
 	data.Lead, data.Class = leadOf(w, v.Now)
 	if text := string(w.Change); text != "null" {
 		data.Changes = text
@@ -152,7 +155,8 @@ func showWork(v *web.Visit) (web.Answer, error) {
 	data.Ahead = a.paced && data.Pace != "" && data.Running
 	data.Confirm = "Stop? Jobs that are " + a.done + " already stay so."
 	return &web.Page{
-		View: "work-progress", Reload: true, Title: "Work " + w.ID, Section: "work", Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
+		View: "work-progress", Reload: true, Title: "Work " + w.ID, Section: "work",
+		Crumbs: []web.Link{{To: v.Path("work"), Text: "Work"}}, Data: data,
 	}, nil
 }
 
@@ -166,7 +170,10 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 	if w.Action == client.ActionCancel {
 		cancelled := asTheyAre(w, s.Filter)
 		cancelled.States = []client.State{client.Cancelled}
-		return []web.Link{{To: jobs(cancelled), Text: "Cancelled jobs"}, {To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"}}
+		return []web.Link{
+			{To: jobs(cancelled), Text: "Cancelled jobs"},
+			{To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"},
+		}
 	}
 	if now := asTheyAre(w, s.Filter); w.Action != client.ActionPurge && !selectsAllCounted(now) {
 		links = append(links, web.Link{To: jobs(now), Text: "The jobs as they are now"})
@@ -178,7 +185,8 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 		if w.Action == client.ActionRevive {
 			dead.Ended.Before = time.Time{} // those that died again, too
 		}
-		links = append(links, web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"})
+		links = append(links,
+			web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"})
 	}
 	return links
 }

@@ -32,7 +32,8 @@ func TestWork_SaysThatNoneIsRunning(t *testing.T) {
 		require.Contains(t, page, "Choose what to do with which jobs.")
 		page = consoletest.Text(site.Get("work/new?state=dead&topic=pay").OK())
 		require.Contains(t, page, "Selected: dead jobs of topic pay Revive… Delete… Select")
-		require.Contains(t, consoletest.Text(site.Get("work/new?state=scheduled").OK()), "Selected: all scheduled jobs Cancel… Run… Edit… Select")
+		require.Contains(t, consoletest.Text(site.Get("work/new?state=scheduled").OK()),
+			"Selected: all scheduled jobs Cancel… Run… Edit… Select")
 	})
 }
 
@@ -51,12 +52,13 @@ func TestWork_RevivesAGroup(t *testing.T) {
 		page = site.Golden("order-revive", link)
 		text := consoletest.Text(page)
 		require.Contains(t, text, "Exactly 8 jobs match. Nothing is changed yet.")
-		require.Contains(t, text, "Selected: dead jobs in lane down.example:443, last answered 503, dead because all retries are used up ")
+		require.Contains(t, text,
+			"Selected: dead jobs in lane down.example:443, last answered 503, dead because all retries are used up ")
 		require.Contains(t, text, "Revive 8 jobs")
 		require.NotContains(t, text, "I mean ALL")
 
-		started := startWork(site, "action", "revive", "lane", "down.example:443", "status", "503", "reason", "exhausted",
-			"rate", "2/s", "url", "https://fine.example/", "headers", "X-A: b")
+		started := startWork(site, "action", "revive", "lane", "down.example:443", "status",
+			"503", "reason", "exhausted", "rate", "2/s", "url", "https://fine.example/", "headers", "X-A: b")
 		page = site.Follow(started).OK()
 		require.Contains(t, consoletest.Text(page), "Reviving has begun")
 		site.Advance(5 * time.Second)
@@ -110,10 +112,12 @@ func TestWork_HasPages(t *testing.T) {
 		site := newSite(t, false)
 		site.Register(client.Job{Topic: "none", URL: "https://status-410.example/", Retries: new(0)})
 		site.Advance(time.Second)
-		_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "none"}, Rate: "1/1h"})
+		_, err := site.API.StartWork(t.Context(),
+			client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "none"}, Rate: "1/1h"})
 		require.NoError(t, err)
 		for range 60 {
-			_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionPurge, Where: client.Where{Topic: "other"}})
+			_, err := site.API.StartWork(t.Context(),
+				client.WorkOrder{Action: client.ActionPurge, Where: client.Where{Topic: "other"}})
 			require.NoError(t, err)
 		}
 		site.Advance(10 * time.Minute)
@@ -128,7 +132,10 @@ func TestWork_HasPages(t *testing.T) {
 func TestWork_ListsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		site.Register(client.Job{ID: "secret", URL: "https://status-410.example/", Headers: client.Headers{"Authorization": {"Bearer x"}}})
+		site.Register(client.Job{
+			ID: "secret", URL: "https://status-410.example/",
+			Headers: client.Headers{"Authorization": {"Bearer x"}},
+		})
 		site.Advance(time.Second)
 		started := startWork(site, "action", "revive", "topic", "default", "url", "https://fine.example/")
 		site.Advance(5 * time.Second)
@@ -167,7 +174,8 @@ func TestOrder_OfAllNeedsATickedBox(t *testing.T) {
 func hidden(page string) []string {
 	var fields []string
 	_, form, _ := strings.Cut(page, `<form class="stack"`)
-	for _, input := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
+	for _, input := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" `+
+		`value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
 		fields = append(fields, input[1], html.UnescapeString(input[2]))
 	}
 	return fields
@@ -178,10 +186,16 @@ func TestOrder_LeavesOutJobsThatComeAfterTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "pay", "https://status-410.example/", "old", 6)
-		site.Register(client.Job{ID: "long", Topic: "pay", URL: "https://down.example/", Ladder: []time.Duration{time.Minute}, Retries: new(1)})
+		site.Register(client.Job{
+			ID: "long", Topic: "pay", URL: "https://down.example/",
+			Ladder: []time.Duration{time.Minute}, Retries: new(1),
+		})
 		wait := func(prefix string, n int) {
 			for i := range n {
-				site.Register(client.Job{ID: fmt.Sprintf("%s-%d", prefix, i), Topic: "later", URL: "https://fine.example/", Delay: time.Hour})
+				site.Register(client.Job{
+					ID: fmt.Sprintf("%s-%d", prefix, i), Topic: "later",
+					URL: "https://fine.example/", Delay: time.Hour,
+				})
 			}
 			site.Advance(time.Second)
 		}
@@ -214,10 +228,12 @@ func TestOrder_LeavesOutJobsThatComeAfterTheCount(t *testing.T) {
 		site.Advance(5 * time.Second)
 		require.Contains(t, consoletest.Text(site.Follow(started).OK()), "No job matched.")
 
-		require.Contains(t, consoletest.Text(site.Get("work/new?action=purge&ended_before=90s").OK()), "Exactly 4 jobs match.")
+		require.Contains(t,
+			consoletest.Text(site.Get("work/new?action=purge&ended_before=90s").OK()), "Exactly 4 jobs match.")
 		started = site.Post("work", hidden(site.Get("work/new?action=purge&ended_before=90s").OK())...)
 		site.Advance(5 * time.Second)
-		require.Contains(t, consoletest.Text(site.Follow(started).OK()), "4 of 4 jobs were deleted.", "an earlier bound stays")
+		require.Contains(t, consoletest.Text(site.Follow(started).OK()), "4 of 4 jobs were deleted.",
+			"an earlier bound stays")
 	})
 }
 
@@ -232,11 +248,12 @@ func TestOrder_AsksBeforeItRevivesOthersThanDeadJobs(t *testing.T) {
 		require.NoError(t, err)
 		site.Advance(time.Second)
 		for states, want := range map[string]string{
-			"":                         "",
-			"dead":                     "",
-			"delivered":                "Revive 1 job? Delivered jobs reach their receivers again.",
-			"dead,cancelled":           "Revive 2 jobs? Cancelled jobs are sent after all.",
-			"dead,delivered,cancelled": "Revive 3 jobs? Delivered jobs reach their receivers again, and cancelled ones are sent after all.",
+			"":               "",
+			"dead":           "",
+			"delivered":      "Revive 1 job? Delivered jobs reach their receivers again.",
+			"dead,cancelled": "Revive 2 jobs? Cancelled jobs are sent after all.",
+			"dead,delivered,cancelled": "Revive 3 jobs? Delivered jobs reach their receivers again, and cancelled " +
+				"ones are sent after all.",
 		} {
 			page := site.Get("work/new?action=revive&topic=pay&state=" + states).OK()
 			if want == "" {
@@ -258,24 +275,33 @@ func TestOrder_StartsWorkOnce(t *testing.T) {
 		site := newSite(t, true)
 		die(site, "pay", "https://status-410.example/", "pay", 30)
 		site.SignIn(site.Token("mia", "operate", "pay"))
-		form := append(hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").OK()), "rate", "1/s")
+		form := append(
+			hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").
+				OK()), "rate", "1/s",
+		)
 		first := site.Post("work", form...)
 		first.Is(http.StatusSeeOther)
 		site.Advance(5 * time.Second)
 		again := site.Post("work", form...)
-		require.Contains(t, consoletest.Text(site.Follow(again).OK()), "Nothing was started: this work was begun before")
+		require.Contains(t, consoletest.Text(site.Follow(again).OK()),
+			"Nothing was started: this work was begun before")
 		require.Equal(t, first.Header().Get("Location"), again.Header().Get("Location"))
 		works, err := site.API.WorkPage(t.Context(), client.PageOptions{})
 		require.NoError(t, err)
 		require.Len(t, works.Items, 1)
 
 		site.Advance(time.Second)
-		other := append(hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").OK()), "rate", "1/s")
-		require.NotEqual(t, first.Header().Get("Location"), site.Post("work", other...).Header().Get("Location"), "another count is another work")
+		other := append(
+			hidden(site.Get("work/new?action=revive&topic=pay&label=customer:pay&state=dead,delivered&ended_after=1h").
+				OK()), "rate", "1/s",
+		)
+		require.NotEqual(t, first.Header().Get("Location"), site.Post("work", other...).Header().Get("Location"),
+			"another count is another work")
 		site.Advance(10 * time.Minute)
 		require.Contains(t, consoletest.Text(site.Follow(site.Post("work", form...)).OK()), "Reviving has begun")
 		site.Advance(10 * time.Second)
-		require.Contains(t, consoletest.Text(site.Get("work").OK()), "0 of 0 jobs", "what was revived ended later than the count")
+		require.Contains(t, consoletest.Text(site.Get("work").OK()), "0 of 0 jobs",
+			"what was revived ended later than the count")
 	})
 }
 
@@ -285,7 +311,8 @@ func TestOrder_NeedsTheTimeOfTheCount(t *testing.T) {
 		site := newSite(t, false)
 		for _, counted := range []string{"", "now"} {
 			die(site, "pay", "https://status-410.example/", "pay"+counted, 2)
-			page := site.Post("work", "action", "purge", "topic", "pay", "counted_at", counted).Is(http.StatusUnprocessableEntity)
+			page := site.Post("work", "action", "purge", "topic", "pay", "counted_at",
+				counted).Is(http.StatusUnprocessableEntity)
 			require.Contains(t, consoletest.Text(page), "The form does not say when the jobs were counted")
 			started := site.Post("work", hidden(page)...)
 			started.Is(http.StatusSeeOther)
@@ -298,7 +325,10 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 		site := newSite(t, false)
 		var jobs []client.Job
 		for _, id := range []string{"a", "b", "c"} {
-			jobs = append(jobs, client.Job{ID: id, Topic: "pay", URL: "https://fine.example/", Delay: time.Hour, Labels: map[string]string{"id": id}})
+			jobs = append(jobs, client.Job{
+				ID: id, Topic: "pay", URL: "https://fine.example/", Delay: time.Hour,
+				Labels: map[string]string{"id": id},
+			})
 		}
 		site.Register(jobs...)
 		site.Advance(time.Second)
@@ -306,7 +336,8 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 		require.Contains(t, page, "Selected: scheduled jobs of topic pay ")
 		page = consoletest.Text(startWork(site, "action", "edit", "topic", "pay").Is(http.StatusUnprocessableEntity))
 		require.Contains(t, page, "Fill in at least one field")
-		page = startWork(site, "action", "edit", "topic", "pay", "retries", "many", "url", "https://other.example/").Is(http.StatusUnprocessableEntity)
+		page = startWork(site, "action", "edit", "topic", "pay", "retries", "many", "url",
+			"https://other.example/").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="https://other.example/"`)
 		require.Contains(t, page, `value="many"`)
 		require.NotContains(t, page, "url=https", "links have no fields of the form, which may be secret")
@@ -315,9 +346,11 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 			form []string
 			want string
 		}{
-			{[]string{"action", "edit", "topic", "pay", "retries", "4", "labels", "team=shop"}, "3 of 3 jobs were edited."},
+			{[]string{"action", "edit", "topic", "pay", "retries", "4", "labels", "team=shop"}, "3 of 3 jobs were " +
+				"edited."},
 			{[]string{"action", "run", "id_prefix", "a", "rate", ""}, "1 of 1 job was made due."},
-			{[]string{"action", "cancel", "topic", "pay", "label", "team:shop", "state", "scheduled"}, "2 of 2 jobs were cancelled."},
+			{[]string{"action", "cancel", "topic", "pay", "label", "team:shop", "state", "scheduled"}, "2 of 2 jobs " +
+				"were cancelled."},
 		} {
 			started := startWork(site, c.form...)
 			started.Is(http.StatusSeeOther)
@@ -328,7 +361,8 @@ func TestOrder_ChangesUnfinishedJobs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, client.Delivered, job.State)
 		require.Equal(t, 4, *job.Retries)
-		require.Contains(t, consoletest.Text(site.Get("work/new?action=cancel&topic=pay").OK()), "No job matches: there is nothing to cancel.")
+		require.Contains(t, consoletest.Text(site.Get("work/new?action=cancel&topic=pay").OK()),
+			"No job matches: there is nothing to cancel.")
 	})
 }
 
@@ -344,21 +378,26 @@ func TestOrder_SaysWhatIsWrong(t *testing.T) {
 			"action=purge&topic=_work":                     "must be a topic whose jobs are sent",
 			"action=revive&topic=mail&created_before=1y&x": "must be a time",
 		} {
-			require.Contains(t, consoletest.Text(site.Get("work/new?"+query).Is(http.StatusUnprocessableEntity)), want, query)
+			require.Contains(t,
+				consoletest.Text(site.Get("work/new?"+query).Is(http.StatusUnprocessableEntity)), want, query)
 		}
-		require.Contains(t, consoletest.Text(startWork(site, "action", "revive", "topic", "mail", "rate", "", "delay", "1m").Is(http.StatusUnprocessableEntity)),
+		require.Contains(t, consoletest.Text(startWork(site, "action", "revive", "topic", "mail", "rate", "", "delay",
+			"1m").Is(http.StatusUnprocessableEntity)),
 			"requires rate or lane_rate")
-		page := startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers", "X", "expires_in", "1h").
+		page := startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers",
+			"X", "expires_in", "1h").
 			Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), "line 1 is not of the form Name: value")
-		page = startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url", "ftp://x").Is(http.StatusUnprocessableEntity)
+		page = startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url",
+			"ftp://x").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `id="e-rate"`)
 		require.Contains(t, page, `value="fast"`)
 		require.Contains(t, page, `value="1h"`)
 		page = startWork(site, "action", "edit", "topic", "mail", "retries", "many").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), "retries: is not a whole number")
 		require.NotContains(t, page, `href="#f-retries"`, "no job matches, so there is no form with the field")
-		require.Contains(t, consoletest.Text(startWork(site, "action", "melt", "topic", "mail").Is(http.StatusUnprocessableEntity)), "must be revive")
+		require.Contains(t, consoletest.Text(startWork(site, "action", "melt", "topic",
+			"mail").Is(http.StatusUnprocessableEntity)), "must be revive")
 		require.Contains(t, consoletest.Text(site.Get("work/missing").Is(http.StatusNotFound)), "no such work")
 		site.Post("work/missing/stop").Is(http.StatusNotFound)
 	})
@@ -368,7 +407,8 @@ func TestWork_ForRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		die(site, "mail", "https://status-410.example/", "gone", 1)
-		work, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "mail"}, Rate: "1/1h"})
+		work, err := site.API.StartWork(t.Context(),
+			client.WorkOrder{Action: client.ActionRevive, Where: client.Where{Topic: "mail"}, Rate: "1/1h"})
 		require.NoError(t, err)
 		for role, reads := range map[string]int{"read": http.StatusOK, "publish": http.StatusForbidden} {
 			site.SignIn(site.Token(role, role))
@@ -381,7 +421,8 @@ func TestWork_ForRoles(t *testing.T) {
 		}
 		site.SignIn(site.Token("other", "operate", "pay.*"))
 		site.Get("work/" + work.ID).Is(http.StatusNotFound)
-		require.Contains(t, consoletest.Text(site.Get("work/new?action=revive").Is(http.StatusForbidden)), "a topic is required")
+		require.Contains(t,
+			consoletest.Text(site.Get("work/new?action=revive").Is(http.StatusForbidden)), "a topic is required")
 		site.Get("work/new?action=revive&topic=mail").Is(http.StatusForbidden)
 		startWork(site, "action", "revive", "topic", "mail").Is(http.StatusForbidden)
 		startWork(site, "action", "purge", "all", "yes").Is(http.StatusForbidden)
@@ -395,7 +436,8 @@ func TestOrder_OfATokenWithoutBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		die(site, "mail", "https://status-410.example/", "gone", 1)
-		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "operate", Bodies: new(false)})
+		blind, err := site.API.CreateToken(t.Context(),
+			client.TokenRequest{Name: "blind", Role: "operate", Bodies: new(false)})
 		require.NoError(t, err)
 		site.SignIn(blind.Token)
 		form := []string{"action", "revive", "topic", "mail", "url", "https://fine.example/"}
@@ -410,7 +452,8 @@ func TestWork_UpdatesWhileItIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "mail", "https://status-410.example/", "gone", 60)
-		work := strings.TrimPrefix(startWork(site, "action", "revive", "topic", "mail", "rate", "2/s").Header().Get("Location"), "./")
+		work := strings.TrimPrefix(startWork(site, "action", "revive", "topic", "mail", "rate",
+			"2/s").Header().Get("Location"), "./")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		stream := site.Stream(ctx, work+"?live=1")
@@ -440,15 +483,22 @@ func TestWork_EscapesEverything(t *testing.T) {
 				require.NotContains(t, page, "<script>alert")
 				require.NotContains(t, page, "<img")
 			}
-			for _, name := range []string{"action", "topic", "lane", "reason", "state", "status", "kind", "label", "id_prefix", "ended_after", "created_before", "more", "cursor"} {
+			for _, name := range []string{
+				"action", "topic", "lane", "reason", "state", "status", "kind", "label",
+				"id_prefix", "ended_after", "created_before", "more", "cursor",
+			} {
 				harmless(site.Get("work/new?action=revive&" + url.Values{name: {hostile}}.Encode()).Body.String())
 				harmless(site.Get("work?" + url.Values{name: {hostile}}.Encode()).Body.String())
 			}
-			for _, name := range []string{"action", "topic", "rate", "lane_rate", "url", "headers", "expires_in", "retries", "ladder", "labels", "all"} {
+			for _, name := range []string{
+				"action", "topic", "rate", "lane_rate", "url", "headers", "expires_in",
+				"retries", "ladder", "labels", "all",
+			} {
 				harmless(startWork(site, "action", "edit", "id_prefix", "pay", name, hostile).Body.String())
 				harmless(startWork(site, "action", "revive", "id_prefix", "pay", name, hostile).Body.String())
 			}
-			started := startWork(site, "action", "revive", "label", "customer:"+hostile, "headers", "X-A: "+hostile, "url", "https://fine.example/?"+url.QueryEscape(hostile))
+			started := startWork(site, "action", "revive", "label", "customer:"+hostile, "headers", "X-A: "+hostile,
+				"url", "https://fine.example/?"+url.QueryEscape(hostile))
 			harmless(site.Follow(started).OK())
 			harmless(site.Get("work").OK())
 		}
@@ -461,7 +511,9 @@ func TestOrder_RefusesWhatItCannotRead(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "pay", "https://down.example/", "down", 3)
 		die(site, "pay", "https://status-410.example/", "gone", 2)
-		for _, query := range []string{"topic=pay&stauts=410", "topic=pay&reason=&reason=gave_up", "topic=pay&status=4xx"} {
+		for _, query := range []string{
+			"topic=pay&stauts=410", "topic=pay&reason=&reason=gave_up", "topic=pay&status=4xx",
+		} {
 			for _, action := range []string{"", "&action=purge", "&action=melt"} {
 				page := site.Get("work/new?" + query + action).Is(http.StatusUnprocessableEntity)
 				text := consoletest.Text(page)
@@ -471,15 +523,18 @@ func TestOrder_RefusesWhatItCannotRead(t *testing.T) {
 				require.NotContains(t, page, `method="post" action="../work"`, query+action)
 			}
 		}
-		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&stauts=410").Is(http.StatusUnprocessableEntity)), "stauts: is not a filter")
+		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&stauts=410").
+			Is(http.StatusUnprocessableEntity)), "stauts: is not a filter")
 		for _, wrong := range [][]string{{"stauts", "410"}, {"reason", "", "reason", "gave_up"}, {"retries", "3"}} {
-			page := startWork(site, append([]string{"action", "purge", "topic", "pay"}, wrong...)...).Is(http.StatusUnprocessableEntity)
+			page := startWork(site,
+				append([]string{"action", "purge", "topic", "pay"}, wrong...)...).Is(http.StatusUnprocessableEntity)
 			require.NotContains(t, consoletest.Text(page), "Delete 5 jobs")
 		}
 		site.Advance(5 * time.Second)
 		stats, err := site.API.Stats(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, 5, stats.Totals.Dead)
-		require.Contains(t, consoletest.Text(site.Get("work/new?topic=pay&status=410&action=purge").OK()), "Exactly 2 jobs match.")
+		require.Contains(t,
+			consoletest.Text(site.Get("work/new?topic=pay&status=410&action=purge").OK()), "Exactly 2 jobs match.")
 	})
 }

@@ -1,5 +1,5 @@
-// Package filter has the filters of lists of jobs: how they are written in the query of a page's URL, in requests of the API, and in
-// words.
+// Package filter has the filters of lists of jobs: how they are written in the query of a page's URL, in requests of
+// the API, and in words.
 package filter
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// Filter selects jobs: those that match all fields that are not zero. The zero value selects all that clients registered.
+// Filter selects jobs: those that match all fields that are not zero. The zero value selects all that clients
+// registered.
 type Filter struct {
 	Topic, Lane string
 	// States are those of the jobs: one of them. None: all states, or those of the list.
@@ -42,11 +43,12 @@ var names = []string{
 // Names returns the names of the parameters, which are those of GET /v1/jobs. GET /v1/dead has all but state.
 func Names() []string { return slices.Clone(names) }
 
-// Parse reads a filter from the query of a URL. Times are those of words.ParseTime, or are a duration, such as 90m: so long
-// before now. States may be separated by commas; labels are repeated, as they may have commas, and are name=value or name:value.
-// also are the names of the page's other parameters. Parameters that neither the filter nor the page has, and those with one value that
-// are given twice, are errors: ignored ones would select more than was meant. Errors are sentences by the name of the parameter, whose
-// field is zero then. Parse checks no more than it must: the API checks names of topics and lanes.
+// Parse reads a filter from the query of a URL. Times are those of words.ParseTime, or are a duration, such as 90m: so
+// long before now. States may be separated by commas; labels are repeated, as they may have commas, and are name=value
+// or name:value. also are the names of the page's other parameters. Parameters that neither the filter nor the page
+// has, and those with one value that are given twice, are errors: ignored ones would select more than was meant. Errors
+// are sentences by the name of the parameter, whose field is zero then. Parse checks no more than it must: the API
+// checks names of topics and lanes.
 func Parse(q url.Values, now time.Time, also ...string) (f Filter, errors map[string]string) {
 	errors = misused(q, also)
 	get := func(name string) string {
@@ -226,17 +228,19 @@ func formatTime(t time.Time) string {
 // Query returns the filter for lists of jobs. GET /v1/dead refuses States.
 func (f Filter) Query() client.Query {
 	return client.Query{
-		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason, Status: f.Status, IDPrefix: f.IDPrefix,
+		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason,
+		Status: f.Status, IDPrefix: f.IDPrefix,
 		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
 		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
 	}
 }
 
-// Where returns the filter for bulk work. It never has All: whoever has asked the reader sets it. Without All the API refuses what
-// selects by nothing but states.
+// Where returns the filter for bulk work. It never has All: whoever has asked the reader sets it. Without All the API
+// refuses what selects by nothing but states.
 func (f Filter) Where() client.Where {
 	return client.Where{
-		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason, Status: f.Status, IDPrefix: f.IDPrefix,
+		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason,
+		Status: f.Status, IDPrefix: f.IDPrefix,
 		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
 		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
 	}

@@ -18,8 +18,8 @@ var now = time.Date(2030, 1, 31, 8, 0, 0, 123_456_789, time.UTC)
 
 // full has every field.
 var full = Filter{
-	Topic: "pay", Lane: "pay.example:443", States: []client.State{client.Dead, client.Cancelled}, Kind: "all", Labels: []string{"a:b", "c:d,e&f"},
-	Reason: "exhausted", Status: 503, IDPrefix: "order-",
+	Topic: "pay", Lane: "pay.example:443", States: []client.State{client.Dead, client.Cancelled}, Kind: "all",
+	Labels: []string{"a:b", "c:d,e&f"}, Reason: "exhausted", Status: 503, IDPrefix: "order-",
 	Created: Range{now.Add(-6 * time.Hour), now.Add(-5 * time.Hour)},
 	Due:     Range{now.Add(-4 * time.Hour), now.Add(-3 * time.Hour)},
 	Ended:   Range{now.Add(-2 * time.Hour), now.Add(-time.Hour)},
@@ -90,10 +90,12 @@ func TestParse_ReadsTimes(t *testing.T) {
 
 func TestParse_ReadsListsAndStatus(t *testing.T) {
 	f, errors := Parse(url.Values{
-		"state": {"dead, ready", "dead", ""}, "label": {"a:b,c", " a:b,c", "a = b,c", "d=e:f=g", "h:i=j", ""}, "status": {" 503 "}, "other": {"x"},
+		"state": {"dead, ready", "dead", ""}, "label": {"a:b,c", " a:b,c", "a = b,c", "d=e:f=g", "h:i=j", ""},
+		"status": {" 503 "}, "other": {"x"},
 	}, now, "other")
 	require.Empty(t, errors)
-	require.Equal(t, Filter{States: []client.State{"dead", "ready"}, Labels: []string{"a:b,c", "d:e:f=g", "h:i=j"}, Status: 503}, f)
+	require.Equal(t,
+		Filter{States: []client.State{"dead", "ready"}, Labels: []string{"a:b,c", "d:e:f=g", "h:i=j"}, Status: 503}, f)
 	for _, text := range []string{"x", "=x", ":x"} {
 		f, errors = Parse(url.Values{"label": {"a=b", text}}, now)
 		require.Equal(t, map[string]string{"label": "is not of the form name=value"}, errors)
@@ -138,7 +140,9 @@ func TestFilter_SelectsAll(t *testing.T) {
 		require.Equal(t, len(f.States) == 0 && f.Kind == "", f.IsZero())
 		require.False(t, f.Where().All, "nothing sets All by itself")
 	}
-	for _, f := range []Filter{{Topic: "a"}, {Status: 503}, {Kind: "callback"}, {Labels: []string{"a:b"}}, {Due: Range{Before: now}}} {
+	for _, f := range []Filter{
+		{Topic: "a"}, {Status: 503}, {Kind: "callback"}, {Labels: []string{"a:b"}}, {Due: Range{Before: now}},
+	} {
 		require.False(t, f.SelectsAll(), "%+v", f)
 		require.False(t, f.IsZero())
 	}
@@ -150,12 +154,16 @@ func TestFilter_Words(t *testing.T) {
 		"dead jobs of topic pay, in lane pay.example:443, last answered 503": {
 			States: []client.State{client.Dead}, Topic: "pay", Lane: "pay.example:443", Status: 503,
 		},
-		"scheduled, ready or running jobs of every kind": {States: []client.State{"scheduled", "ready", "running"}, Kind: "all"},
-		"jobs of the kind callback":                      {Kind: "callback"},
-		"jobs that were cancelled":                       {Reason: "cancelled", Kind: "registered"},
-		"dead or cancelled jobs of every kind of topic pay, in lane pay.example:443, whose id begins with order-, with the label a=b, " +
-			"with the label c=d,e&f, last answered 503, dead because all retries are used up, registered from 2030-01-31 02:00:00 to before " +
-			"2030-01-31 03:00:00, due from 2030-01-31 04:00:00 to before 2030-01-31 05:00:00, ended from 2030-01-31 06:00:00 to before " +
+		"scheduled, ready or running jobs of every " +
+			"kind": {States: []client.State{"scheduled", "ready", "running"}, Kind: "all"},
+		"jobs of the kind callback": {Kind: "callback"},
+		"jobs that were cancelled":  {Reason: "cancelled", Kind: "registered"},
+		"dead or cancelled jobs of every kind of topic pay, in lane pay.example:443, whose id begins with order-, " +
+			"with the label a=b, " +
+			"with the label c=d,e&f, last answered 503, dead because all retries are used up, registered from " +
+			"2030-01-31 02:00:00 to before " +
+			"2030-01-31 03:00:00, due from 2030-01-31 04:00:00 to before 2030-01-31 05:00:00, ended from 2030-01-31 " +
+			"06:00:00 to before " +
 			"2030-01-31 07:00:00": full,
 		"jobs ended from 2030-01-31 08:00:00 on":     {Ended: Range{After: now}},
 		"jobs registered before 2030-01-31 08:00:00": {Created: Range{Before: now}},
@@ -174,7 +182,8 @@ func TestParseWhere_ReadsWhatTheAPIShows(t *testing.T) {
 		`{"ids_count": 3}`:                {IDs: 3},
 		`{"state": "dead,delivered"}`:     {Filter: Filter{States: []client.State{"dead", "delivered"}}},
 		`{"label": "a:b", "future": [1]}`: {Filter: Filter{Labels: []string{"a:b"}}},
-		`{"label": ["a:b", "c:d"], "state": ["dead"]}`: {Filter: Filter{Labels: []string{"a:b", "c:d"}, States: []client.State{"dead"}}},
+		`{"label": ["a:b", "c:d"], "state": ` +
+			`["dead"]}`: {Filter: Filter{Labels: []string{"a:b", "c:d"}, States: []client.State{"dead"}}},
 	} {
 		got, err := ParseWhere(json.RawMessage(raw))
 		require.NoError(t, err, raw)

@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// Words returns which jobs the filter selects: "dead jobs of topic pay, in lane pay.example:443, last answered 503". It begins with the
-// states and the word jobs.
+// Words returns which jobs the filter selects: "dead jobs of topic pay, in lane pay.example:443, last answered 503". It
+// begins with the states and the word jobs.
 func (f Filter) Words() string {
 	var states []string
 	for _, s := range f.States {

@@ -37,10 +37,10 @@ func ParseWhere(raw json.RawMessage) (Selection, error) {
 		}
 	}
 	s := Selection{IDs: where.IDs, Filter: Filter{
-		Topic: where.Topic, Lane: where.Lane, Kind: where.Kind, Labels: where.Label, Reason: where.Reason, Status: where.Status, IDPrefix: where.IDPrefix,
-		Created: Range{where.CreatedAfter, where.CreatedBefore},
-		Due:     Range{where.DueAfter, where.DueBefore},
-		Ended:   Range{where.EndedAfter, where.EndedBefore},
+		Topic: where.Topic, Lane: where.Lane, Kind: where.Kind, Labels: where.Label, Reason: where.Reason,
+		Status: where.Status, IDPrefix: where.IDPrefix, Created: Range{where.CreatedAfter, where.CreatedBefore},
+		Due:   Range{where.DueAfter, where.DueBefore},
+		Ended: Range{where.EndedAfter, where.EndedBefore},
 	}}
 	for _, state := range distinct(strings.Split(strings.Join(where.State, ","), ",")) {
 		s.States = append(s.States, client.State(state))

@@ -1,5 +1,5 @@
-// Package inprocess calls an http.Handler of the same process as an HTTP client calls a server: without a connection, and with answers
-// that are read while they are written.
+// Package inprocess calls an http.Handler of the same process as an HTTP client calls a server: without a connection,
+// and with answers that are read while they are written.
 package inprocess
 
 import (
@@ -18,8 +18,8 @@ import (
 // errNoAnswer is the error of a request whose handler gave up.
 var errNoAnswer = errors.New("the handler ended without an answer")
 
-// Transport is an http.RoundTripper. The handler sees the request as if it came from the address RemoteAddr. It ends, with its context,
-// when the request's context ends or the response's body is closed. It is safe for concurrent use.
+// Transport is an http.RoundTripper. The handler sees the request as if it came from the address RemoteAddr. It ends,
+// with its context, when the request's context ends or the response's body is closed. It is safe for concurrent use.
 type Transport struct {
 	Handler    http.Handler
 	RemoteAddr string

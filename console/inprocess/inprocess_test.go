@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func call(t *testing.T, ctx context.Context, h http.HandlerFunc, body string) (*http.Response, error) { //nolint:revive // t comes first in tests
+//nolint:revive // t comes first in tests
+func call(t *testing.T, ctx context.Context, h http.HandlerFunc, body string) (*http.Response, error) {
 	t.Helper()
 	c := &http.Client{Transport: &Transport{Handler: h, RemoteAddr: "192.0.2.1:1234"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://console.invalid/v1/jobs?x=1", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"http://console.invalid/v1/jobs?x=1", strings.NewReader(body))
 	require.NoError(t, err)
 	return c.Do(req)
 }

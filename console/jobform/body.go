@@ -14,9 +14,13 @@ import (
 const maxEditable = 64 << 10
 
 // defaultTypes are the content types that the API gives to bodies without one.
-var defaultTypes = map[string]string{AsJSON: "application/json", AsText: "text/plain; charset=utf-8", AsBase64: "application/octet-stream"}
+var defaultTypes = map[string]string{
+	AsJSON: "application/json", AsText: "text/plain; charset=utf-8",
+	AsBase64: "application/octet-stream",
+}
 
-// setBody sets the fields of a body: as JSON, as text or as base64. A body that is too long, or that a browser would change, is kept.
+// setBody sets the fields of a body: as JSON, as text or as base64. A body that is too long, or that a browser would
+// change, is kept.
 func (f Form) setBody(body []byte, contentType string) {
 	as := AsKept
 	switch text := string(body); {
@@ -47,7 +51,8 @@ func isJSON(contentType string) bool {
 	return media == "" || media == "application/json" || strings.HasSuffix(media, "+json")
 }
 
-// isBrowserSafe reports whether a text comes back from a browser as it was: line ends become CRLF, and other controls may be lost.
+// isBrowserSafe reports whether a text comes back from a browser as it was: line ends become CRLF, and other controls
+// may be lost.
 func isBrowserSafe(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
@@ -57,8 +62,8 @@ func isBrowserSafe(text string) bool {
 	})
 }
 
-// setPayload sets the fields of a body as the client has those of schedules. A text that a browser would change is in base64, unless only
-// its line ends are.
+// setPayload sets the fields of a body as the client has those of schedules. A text that a browser would change is in
+// base64, unless only its line ends are.
 func (f Form) setPayload(body any, contentType string) {
 	switch b := body.(type) {
 	case nil:

@@ -35,8 +35,8 @@ const (
 
 // Names are the names of all fields, in the order in which a form has them.
 var Names = []string{
-	ID, Topic, URL, Method, Headers, Body, BodyAs, ContentType, Delay, RunAt, Lane, Retries, Ladder, Timeout, ExpiresIn, ExpiresAt, Labels,
-	OnDelivered, OnDead,
+	ID, Topic, URL, Method, Headers, Body, BodyAs, ContentType, Delay, RunAt, Lane, Retries, Ladder, Timeout,
+	ExpiresIn, ExpiresAt, Labels, OnDelivered, OnDead,
 }
 
 // ScheduleNames are the names of the fields of a schedule's job.
@@ -76,8 +76,9 @@ func Read(r *http.Request, prefix string) Form {
 	return f
 }
 
-// ErrorsOf returns an error of the API as errors of the form's fields, as web.FormErrorsOf does. at is where the API's request has
-// the job: empty, or "job" in a schedule. The fields begin with the prefix, and others are fields of the same form besides those.
+// ErrorsOf returns an error of the API as errors of the form's fields, as web.FormErrorsOf does. at is where the API's
+// request has the job: empty, or "job" in a schedule. The fields begin with the prefix, and others are fields of the
+// same form besides those.
 func ErrorsOf(err error, at, prefix string, others ...string) (web.FormErrors, bool) {
 	if at != "" {
 		at += "."
@@ -106,8 +107,9 @@ func ErrorsOf(err error, at, prefix string, others ...string) (web.FormErrors, b
 	return named, true
 }
 
-// Of returns the form that registers a copy of a job, due now, and the names of its secret headers, whose values the API does not
-// show: the form lacks them. Without a body the form keeps that of the job, where the reader may not see it or it cannot be edited.
+// Of returns the form that registers a copy of a job, due now, and the names of its secret headers, whose values the
+// API does not show: the form lacks them. Without a body the form keeps that of the job, where the reader may not see
+// it or it cannot be edited.
 func Of(j *client.JobInfo) (f Form, secrets []string) {
 	f = Form{}
 	headers, secrets := withoutSecrets(j.Headers, "")
@@ -132,8 +134,8 @@ func Of(j *client.JobInfo) (f Form, secrets []string) {
 	return f, append(secrets, more...)
 }
 
-// OfEdit returns the form that edits a job: it changes nothing as it is. Secret headers are shown as the API does, as [redacted],
-// which keeps them.
+// OfEdit returns the form that edits a job: it changes nothing as it is. Secret headers are shown as the API does, as
+// [redacted], which keeps them.
 func OfEdit(j *client.JobInfo) Form {
 	f := Form{}
 	f.set(URL, j.URL)
@@ -144,8 +146,8 @@ func OfEdit(j *client.JobInfo) Form {
 	return f
 }
 
-// OfSchedule returns the form of a schedule's job. Secret headers are shown as the API does, as [redacted], which keeps them. A job
-// without a method has the default, which a browser chooses, too.
+// OfSchedule returns the form of a schedule's job. Secret headers are shown as the API does, as [redacted], which keeps
+// them. A job without a method has the default, which a browser chooses, too.
 func OfSchedule(j client.ScheduleJob) Form {
 	f := Form{}
 	f.set(Topic, j.Topic)
@@ -165,8 +167,8 @@ func OfSchedule(j client.ScheduleJob) Form {
 	return f
 }
 
-// Differs returns the names of the fields whose texts are not those of another form, in the order of Names. Those that describe the body
-// are one: Body.
+// Differs returns the names of the fields whose texts are not those of another form, in the order of Names. Those that
+// describe the body are one: Body.
 func (f Form) Differs(from Form) []string {
 	var names []string
 	for _, name := range Names {

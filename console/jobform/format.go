@@ -52,7 +52,8 @@ func formatLabels(labels map[string]string) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		value := labels[name]
-		if value != strings.TrimSpace(value) || strings.HasPrefix(value, `"`) || !isBrowserSafe(value) || strings.Contains(value, "\n") {
+		if value != strings.TrimSpace(value) || strings.HasPrefix(value, `"`) || !isBrowserSafe(value) ||
+			strings.Contains(value, "\n") {
 			if quoted, err := json.Marshal(value); err == nil {
 				value = string(quoted)
 			}
@@ -79,7 +80,8 @@ func callbackText(c *client.Callback) string {
 		return ""
 	case c.URL == "":
 		return none
-	case (c.Method == "" || c.Method == http.MethodPost) && len(c.Headers) == 0 && c.Retries == nil && c.Timeout == 0 && len(c.Include) == 0:
+	case (c.Method == "" || c.Method == http.MethodPost) && len(c.Headers) == 0 && c.Retries == nil && c.Timeout == 0 &&
+		len(c.Include) == 0:
 		return c.URL
 	}
 	text, err := json.Marshal(c)

@@ -32,20 +32,27 @@ func post(prefix string, fields map[string]string) jobform.Form {
 
 func TestForm_DescribesAJob(t *testing.T) {
 	f := post("job.", map[string]string{
-		"id": " order-1 ", "topic": "order", "lane": "eu", "url": "https://shop.example/", "method": "PUT", "headers": "x-team: shop\n\nX-Team:  b: c ",
-		"body": "{\"big\": 12345678901234567890,\n \"e\": 1e400}\n", "body_as": "json", "content_type": "application/vnd.x+json", "run_at": "2026-11-24 14:30",
-		"retries": "0", "ladder": "15s, 3m\n10m 1.5s", "timeout": "2s", "expires_in": "2d", "labels": "order=47=11\nquoted=\" \\\"x\\n\"",
-		"on_delivered": "None", "on_dead": `{"url": "https://a.example/", "retries": 5, "headers": {"X-A": ["1", "2"]}, "timeout": "3s"}`,
+		"id": " order-1 ", "topic": "order", "lane": "eu", "url": "https://shop.example/", "method": "PUT",
+		"headers": "x-team: shop\n\nX-Team:  b: c ", "body": "{\"big\": 12345678901234567890,\n \"e\": 1e400}\n",
+		"body_as": "json", "content_type": "application/vnd.x+json", "run_at": "2026-11-24 14:30", "retries": "0",
+		"ladder": "15s, 3m\n10m 1.5s", "timeout": "2s", "expires_in": "2d",
+		"labels": "order=47=11\nquoted=\" \\\"x\\n\"", "on_delivered": "None",
+		"on_dead": `{"url": "https://a.example/", "retries": 5, "headers": {"X-A": ["1", "2"]}, "timeout": "3s"}`,
 	})
 	j, errs := f.Job("job.")
 	require.False(t, errs.Any(), errs)
 	require.Equal(t, client.Job{
-		ID: "order-1", Topic: "order", Lane: "eu", URL: "https://shop.example/", Method: "PUT", Headers: client.Headers{"X-Team": {"shop", "b: c"}},
-		Body: json.RawMessage("{\"big\": 12345678901234567890,\n \"e\": 1e400}\n"), ContentType: "application/vnd.x+json",
-		RunAt: time.Date(2026, 11, 24, 14, 30, 0, 0, time.UTC), Retries: new(0),
-		Ladder: []time.Duration{15 * time.Second, 3 * time.Minute, 10 * time.Minute, 1500 * time.Millisecond}, Timeout: 2 * time.Second, ExpiresIn: 48 * time.Hour,
+		ID: "order-1", Topic: "order", Lane: "eu", URL: "https://shop.example/", Method: "PUT",
+		Headers:     client.Headers{"X-Team": {"shop", "b: c"}},
+		Body:        json.RawMessage("{\"big\": 12345678901234567890,\n \"e\": 1e400}\n"),
+		ContentType: "application/vnd.x+json", RunAt: time.Date(2026, 11, 24, 14, 30, 0, 0, time.UTC), Retries: new(0),
+		Ladder:  []time.Duration{15 * time.Second, 3 * time.Minute, 10 * time.Minute, 1500 * time.Millisecond},
+		Timeout: 2 * time.Second, ExpiresIn: 48 * time.Hour,
 		Labels: map[string]string{"order": "47=11", "quoted": " \"x\n"}, OnDelivered: client.NoCallback(),
-		OnDead: &client.Callback{URL: "https://a.example/", Retries: new(5), Headers: client.Headers{"X-A": {"1", "2"}}, Timeout: 3 * time.Second},
+		OnDead: &client.Callback{
+			URL: "https://a.example/", Retries: new(5), Headers: client.Headers{"X-A": {"1", "2"}},
+			Timeout: 3 * time.Second,
+		},
 	}, j)
 	s, errs := f.ScheduleJob("job.")
 	require.False(t, errs.Any())
@@ -84,14 +91,15 @@ func TestForm_ReadsBodies(t *testing.T) {
 
 func TestForm_SaysWhatIsWrongByField(t *testing.T) {
 	for field, cases := range map[string]map[string]string{
-		"delay":        {"5 minutes": "is not a duration", "-5s": "must not be negative", "90": "is not a duration"},
-		"run_at":       {"tomorrow": "is not a time: write 2026-11-24 14:30"},
-		"retries":      {"1.5": "is not a whole number", "many": "is not a whole number"},
-		"ladder":       {"15s, soon": `"soon" is not a duration`},
-		"timeout":      {"fast": "is not a duration"},
-		"expires_at":   {"2026-13-01": "is not a time"},
-		"headers":      {"X-A: 1\nnonsense": "line 2 is not of the form Name: value", ": x": "line 1 is not"},
-		"labels":       {"a": "line 1 is not of the form name=value", "a=1\na=2": "there are two labels", `a="x`: "line 1 is not"},
+		"delay":      {"5 minutes": "is not a duration", "-5s": "must not be negative", "90": "is not a duration"},
+		"run_at":     {"tomorrow": "is not a time: write 2026-11-24 14:30"},
+		"retries":    {"1.5": "is not a whole number", "many": "is not a whole number"},
+		"ladder":     {"15s, soon": `"soon" is not a duration`},
+		"timeout":    {"fast": "is not a duration"},
+		"expires_at": {"2026-13-01": "is not a time"},
+		"headers":    {"X-A: 1\nnonsense": "line 2 is not of the form Name: value", ": x": "line 1 is not"},
+		"labels": {"a": "line 1 is not of the form " +
+			"name=value", "a=1\na=2": "there are two labels", `a="x`: "line 1 is not"},
 		"on_dead":      {`{"url": 5}`: "is not an object such as"},
 		"on_delivered": {`{`: "is not an object such as"},
 	} {
@@ -101,8 +109,12 @@ func TestForm_SaysWhatIsWrongByField(t *testing.T) {
 			require.Len(t, errs.Fields, 1, "%s %q", field, text)
 		}
 	}
-	_, errs := post("", map[string]string{"delay": "1m", "run_at": "2026-11-24", "expires_in": "1h", "expires_at": "2026-11-24T10:00:00+01:00"}).Job("")
-	require.Equal(t, map[string]string{"run_at": "cannot be combined with delay", "expires_at": "cannot be combined with expires_in"}, errs.Fields)
+	_, errs := post("", map[string]string{
+		"delay": "1m", "run_at": "2026-11-24", "expires_in": "1h",
+		"expires_at": "2026-11-24T10:00:00+01:00",
+	}).Job("")
+	require.Equal(t, map[string]string{"run_at": "cannot be combined with " +
+		"delay", "expires_at": "cannot be combined with expires_in"}, errs.Fields)
 }
 
 func TestErrorsOf_NamesTheFieldsOfTheForm(t *testing.T) {
@@ -114,7 +126,8 @@ func TestErrorsOf_NamesTheFieldsOfTheForm(t *testing.T) {
 	}}
 	errs, ok := jobform.ErrorsOf(problem, "job", "j-", "cron")
 	require.True(t, ok)
-	require.Equal(t, map[string]string{"j-headers": "X-A: is too long", "j-body": "is too big", "cron": "is required", "j-ladder": "1: is too short"}, errs.Fields)
+	require.Equal(t, map[string]string{"j-headers": "X-A: is too " +
+		"long", "j-body": "is too big", "cron": "is required", "j-ladder": "1: is too short"}, errs.Fields)
 	require.Equal(t, 422, errs.Status)
 	_, ok = jobform.ErrorsOf(&client.Problem{Status: 404}, "", "")
 	require.False(t, ok)
@@ -124,10 +137,14 @@ func TestErrorsOf_NamesTheFieldsOfTheForm(t *testing.T) {
 func stored() *client.JobInfo {
 	return &client.JobInfo{
 		ID: "order-1", Topic: "order", Lane: "shop.example:443", URL: "https://shop.example/a", Method: "PUT",
-		Headers: client.Headers{"X-Team": {"shop", "b"}, "Authorization": {"[redacted]"}}, Body: []byte(`{"n":12345678901234567890}`), ContentType: "application/json",
-		Retries: new(3), Ladder: []time.Duration{time.Second, 50 * time.Hour}, Timeout: 250 * time.Millisecond, Labels: map[string]string{"a": "1"},
-		ExpiresAt: time.Date(2026, 11, 24, 14, 30, 0, 5e6, time.UTC), OnDelivered: client.NoCallback(),
-		OnDead: &client.Callback{URL: "https://a.example/", Method: "POST", Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-B": {"2"}}},
+		Headers: client.Headers{"X-Team": {"shop", "b"}, "Authorization": {"[redacted]"}},
+		Body:    []byte(`{"n":12345678901234567890}`), ContentType: "application/json", Retries: new(3),
+		Ladder: []time.Duration{time.Second, 50 * time.Hour}, Timeout: 250 * time.Millisecond,
+		Labels: map[string]string{"a": "1"}, ExpiresAt: time.Date(2026, 11, 24, 14, 30, 0, 5e6, time.UTC),
+		OnDelivered: client.NoCallback(), OnDead: &client.Callback{
+			URL: "https://a.example/", Method: "POST",
+			Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-B": {"2"}},
+		},
 	}
 }
 
@@ -138,7 +155,8 @@ func TestOf_RegistersACopyWithoutSecrets(t *testing.T) {
 	require.False(t, errs.Any(), errs)
 	require.Equal(t, client.Job{
 		Topic: "order", URL: "https://shop.example/a", Method: "PUT", Headers: client.Headers{"X-Team": {"shop", "b"}},
-		Body: json.RawMessage(`{"n":12345678901234567890}`), Retries: new(3), Ladder: []time.Duration{time.Second, 50 * time.Hour},
+		Body: json.RawMessage(`{"n":12345678901234567890}`), Retries: new(3),
+		Ladder:  []time.Duration{time.Second, 50 * time.Hour},
 		Timeout: 250 * time.Millisecond, Labels: map[string]string{"a": "1"}, OnDelivered: client.NoCallback(),
 		OnDead: &client.Callback{URL: "https://a.example/", Method: "POST", Headers: client.Headers{"X-B": {"2"}}},
 	}, j)
@@ -164,7 +182,8 @@ func TestOf_ChoosesHowABodyIsWritten(t *testing.T) {
 		{strings.Repeat("a", 64<<10+1), "text/plain", jobform.AsKept, "", ""},
 	} {
 		f, _ := jobform.Of(&client.JobInfo{Body: []byte(c.body), ContentType: c.contentType})
-		require.Equal(t, []string{c.as, c.text, c.sentType}, []string{f[jobform.BodyAs], f[jobform.Body], f[jobform.ContentType]}, "%.20q %s", c.body, c.contentType)
+		require.Equal(t, []string{c.as, c.text, c.sentType},
+			[]string{f[jobform.BodyAs], f[jobform.Body], f[jobform.ContentType]}, "%.20q %s", c.body, c.contentType)
 	}
 }
 
@@ -202,12 +221,15 @@ func TestChange_HasTheFieldsThatDiffer(t *testing.T) {
 		want        client.Change
 	}{
 		{"url", "https://b.example/", client.Change{URL: "https://b.example/"}},
-		{"headers", "X-Team: b\nAuthorization: [redacted]", client.Change{Headers: client.Headers{"X-Team": {"b"}, "Authorization": {"[redacted]"}}}},
+		{"headers", "X-Team: b\nAuthorization: " +
+			"[redacted]", client.Change{Headers: client.Headers{"X-Team": {"b"}, "Authorization": {"[redacted]"}}}},
 		{"headers", "", client.Change{Null: []string{"headers"}}},
 		{"body", `{"n":1}`, client.Change{Body: json.RawMessage(`{"n":1}`)}},
 		{"body", "", client.Change{Body: client.Text("")}},
 		{"body_as", "text", client.Change{Body: client.Text(`{"n":12345678901234567890}`)}},
-		{"content_type", "x/json", client.Change{Body: json.RawMessage(`{"n":12345678901234567890}`), ContentType: "x/json"}},
+		{"content_type", "x/json", client.Change{
+			Body: json.RawMessage(`{"n":12345678901234567890}`), ContentType: "x/json",
+		}},
 		{"delay", "0s", client.Change{Delay: new(time.Duration(0))}},
 		{"run_at", "2026-11-25", client.Change{RunAt: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}},
 		{"retries", "9", client.Change{Retries: new(9)}},
@@ -268,7 +290,8 @@ func TestOfEdit_WithAHeaderWithoutAValueChangesNothing(t *testing.T) {
 // A misspelt member must not turn a callback off, or lose its retries.
 func TestForm_RefusesUnknownMembersOfCallbacks(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"uri": "https://a.example/"}`:             `it has no member "uri", but url, method, headers, retries, timeout, include`,
+		`{"uri": "https://a.example/"}`: `it has no member "uri", but url, method, headers, retries, ` +
+			`timeout, include`,
 		`{"url": "https://a.example/", "retry": 5}`: `it has no member "retry"`,
 		`{"URL": "https://a.example/"}`:             `it has no member "URL"`,
 		`{"retries": 5}`:                            "its url is missing; write none for no callback",
@@ -281,10 +304,12 @@ func TestForm_RefusesUnknownMembersOfCallbacks(t *testing.T) {
 		require.Contains(t, errs.Of(jobform.OnDead), want, text)
 		require.Nil(t, j.OnDead, text)
 	}
-	j, errs := jobform.Form{jobform.OnDead: `{"url": "https://a.example/", "method": "PUT", "headers": {"A": "b"}, "retries": 5, "timeout": "3s", "include": ["body"]}`}.Job("")
+	j, errs := jobform.Form{jobform.OnDead: `{"url": "https://a.example/", "method": "PUT", "headers": {"A": "b"}, ` +
+		`"retries": 5, "timeout": "3s", "include": ["body"]}`}.Job("")
 	require.False(t, errs.Any(), errs)
 	require.Equal(t, &client.Callback{
-		URL: "https://a.example/", Method: "PUT", Headers: client.Headers{"A": {"b"}}, Retries: new(5), Timeout: 3 * time.Second, Include: []string{"body"},
+		URL: "https://a.example/", Method: "PUT", Headers: client.Headers{"A": {"b"}}, Retries: new(5),
+		Timeout: 3 * time.Second, Include: []string{"body"},
 	}, j.OnDead)
 	for field := range reflect.TypeFor[client.Callback]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -33,9 +33,11 @@ func (p *parser) fail(field, sentence string) { p.errors.Add(p.prefix+field, sen
 func (f Form) Job(prefix string) (client.Job, web.FormErrors) {
 	p := &parser{form: f, prefix: prefix}
 	j := client.Job{
-		ID: f[ID], Topic: f[Topic], Lane: f[Lane], URL: f[URL], Method: f[Method], Headers: p.headers(), Body: p.body(), ContentType: f[ContentType],
-		Delay: p.duration(Delay), RunAt: p.time(RunAt), Retries: p.retries(), Ladder: p.ladder(), Timeout: p.duration(Timeout),
-		ExpiresIn: p.duration(ExpiresIn), ExpiresAt: p.time(ExpiresAt), Labels: p.labels(), OnDelivered: p.callback(OnDelivered), OnDead: p.callback(OnDead),
+		ID: f[ID], Topic: f[Topic], Lane: f[Lane], URL: f[URL], Method: f[Method], Headers: p.headers(), Body: p.body(),
+		ContentType: f[ContentType], Delay: p.duration(Delay), RunAt: p.time(RunAt), Retries: p.retries(),
+		Ladder: p.ladder(), Timeout: p.duration(Timeout), ExpiresIn: p.duration(ExpiresIn),
+		ExpiresAt: p.time(ExpiresAt), Labels: p.labels(), OnDelivered: p.callback(OnDelivered),
+		OnDead: p.callback(OnDead),
 	}
 	p.exclude(Delay, RunAt)
 	p.exclude(ExpiresIn, ExpiresAt)
@@ -46,13 +48,14 @@ func (f Form) Job(prefix string) (client.Job, web.FormErrors) {
 func (f Form) ScheduleJob(prefix string) (client.ScheduleJob, web.FormErrors) {
 	j, errs := f.Job(prefix)
 	return client.ScheduleJob{
-		Topic: j.Topic, Lane: j.Lane, URL: j.URL, Method: j.Method, Headers: j.Headers, Body: j.Body, ContentType: j.ContentType, Retries: j.Retries,
-		Ladder: j.Ladder, Timeout: j.Timeout, ExpiresIn: j.ExpiresIn, Labels: j.Labels, OnDelivered: j.OnDelivered, OnDead: j.OnDead,
+		Topic: j.Topic, Lane: j.Lane, URL: j.URL, Method: j.Method, Headers: j.Headers, Body: j.Body,
+		ContentType: j.ContentType, Retries: j.Retries, Ladder: j.Ladder, Timeout: j.Timeout, ExpiresIn: j.ExpiresIn,
+		Labels: j.Labels, OnDelivered: j.OnDelivered, OnDead: j.OnDead,
 	}, errs
 }
 
-// Change returns the change that leads from one form of a job to this one: its fields that differ. Fields that were emptied are removed.
-// changed is false if nothing differs.
+// Change returns the change that leads from one form of a job to this one: its fields that differ. Fields that were
+// emptied are removed. changed is false if nothing differs.
 func (f Form) Change(from Form) (c client.Change, changed bool, errs web.FormErrors) {
 	p := &parser{form: f}
 	for _, name := range EditNames {
@@ -278,7 +281,8 @@ func (p *parser) callback(name string) *client.Callback {
 	case strings.HasPrefix(text, "{"):
 		c, err := parseCallback([]byte(text))
 		if err != nil {
-			p.fail(name, "is not an object such as {\"url\": \"https://shop.example/hook\", \"retries\": 5}: "+err.Error())
+			p.fail(name,
+				"is not an object such as {\"url\": \"https://shop.example/hook\", \"retries\": 5}: "+err.Error())
 			return nil
 		}
 		return c
@@ -290,8 +294,8 @@ func (p *parser) callback(name string) *client.Callback {
 // callbackMembers are the members of a callback, as the API has them.
 var callbackMembers = []string{"url", "method", "headers", "retries", "timeout", "include"}
 
-// parseCallback parses the object of a callback. Unlike the client, which reads answers of later versions, it refuses unknown members: a
-// misspelt one would be lost.
+// parseCallback parses the object of a callback. Unlike the client, which reads answers of later versions, it refuses
+// unknown members: a misspelt one would be lost.
 func parseCallback(text []byte) (*client.Callback, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {

@@ -9,8 +9,12 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// act serves a form that changes a job as the reader saw it. done is what the notice says when it is done, failure what it says when it is not.
-func act(failure string, change func(ctx context.Context, v *web.Visit, id string, seen client.Condition) (done string, err error)) web.Serve {
+// act serves a form that changes a job as the reader saw it. done is what the notice says when it is done, failure what
+// it says when it is not.
+func act(failure string, change func(
+	ctx context.Context, v *web.Visit, id string, seen client.Condition,
+) (done string, err error),
+) web.Serve {
 	return func(v *web.Visit) (web.Answer, error) {
 		id := v.PathValue("id")
 		seen, err := v.Condition()
@@ -46,14 +50,16 @@ func reviveJob(v *web.Visit) (web.Answer, error) {
 	seen, err := v.Condition()
 	if !errs.Any() {
 		if err == nil {
-			_, err = v.API.Revive(v.Request.Context(), id, client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, seen)
+			_, err = v.API.Revive(v.Request.Context(), id,
+				client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, seen)
 		}
 		if err == nil {
 			when := "now"
 			if wanted.Delay > 0 {
 				when = "in " + words.Duration(wanted.Delay)
 			}
-			return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when + ".")}, nil
+			return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when +
+				".")}, nil
 		}
 	}
 	answer, err := reviveFailed(v, id, form, errs, err)

@@ -23,16 +23,22 @@ type bodyView struct {
 // maxDepth bounds the depth of JSON that is indented: indentation grows with the square of the depth.
 const maxDepth = 40
 
-// showBody returns a body as a page shows it: JSON is indented with its numbers as they are, bytes are in base64. At most 32 KiB of
-// the body are shown.
+// showBody returns a body as a page shows it: JSON is indented with its numbers as they are, bytes are in base64. At
+// most 32 KiB of the body are shown.
 func showBody(body []byte) bodyView {
 	size := words.Bytes(int64(len(body)))
 	if shown := beginning(body); len(shown) < len(body) {
 		if isText(shown) {
-			return bodyView{Text: string(shown), Note: "The first " + words.Bytes(int64(len(shown))) + " of " + size + ".", Cut: true}
+			return bodyView{
+				Text: string(shown),
+				Note: "The first " + words.Bytes(int64(len(shown))) + " of " + size + ".", Cut: true,
+			}
 		}
 		raw := body[:min(len(body), maxShownBody/4*3)]
-		return bodyView{Text: base64.StdEncoding.EncodeToString(raw), Note: "The first " + words.Bytes(int64(len(raw))) + " of " + size + ", in base64.", Cut: true}
+		return bodyView{
+			Text: base64.StdEncoding.EncodeToString(raw),
+			Note: "The first " + words.Bytes(int64(len(raw))) + " of " + size + ", in base64.", Cut: true,
+		}
 	}
 	if !isText(body) {
 		return bodyView{Text: base64.StdEncoding.EncodeToString(body), Note: size + " that are not text, in base64."}
@@ -43,14 +49,17 @@ func showBody(body []byte) bodyView {
 			if v := (bodyView{Text: pretty.String()}); v.Text == string(body) {
 				return v
 			}
-			return bodyView{Text: pretty.String(), Note: "Indented to be read: it is sent as " + size + " without these spaces."}
+			return bodyView{
+				Text: pretty.String(),
+				Note: "Indented to be read: it is sent as " + size + " without these spaces.",
+			}
 		}
 	}
 	return bodyView{Text: string(body)}
 }
 
-// beginning returns the part of a body that a page shows: 32 KiB, or less if it has many characters that HTML escapes. It does not
-// end within a character of UTF-8.
+// beginning returns the part of a body that a page shows: 32 KiB, or less if it has many characters that HTML escapes.
+// It does not end within a character of UTF-8.
 func beginning(body []byte) []byte {
 	room := maxShownBody * 3 / 2
 	end := min(len(body), maxShownBody)

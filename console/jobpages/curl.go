@@ -40,8 +40,9 @@ func variable(header string) string {
 	return name
 }
 
-// receiverCommand returns a command that makes the request of a job with curl, without what Ringback adds: the signature, and headers
-// of the lane and the topic. Shell variables stand for secrets, and the file body for a body that is too long.
+// receiverCommand returns a command that makes the request of a job with curl, without what Ringback adds: the
+// signature, and headers of the lane and the topic. Shell variables stand for secrets, and the file body for a body
+// that is too long.
 func receiverCommand(j *client.JobInfo, url string) string {
 	parts := []string{"curl -X " + quote(j.Method)}
 	if strings.ContainsAny(url, "[]{}") {
@@ -70,7 +71,8 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	switch {
 	case len(j.Body) == 0:
 	case len(j.Body) > maxCommandBody:
-		parts = append(parts, "--data-binary @- < body") // of a file that is not there curl would send an empty body; a shell ends
+		// of a file that is not there curl would send an empty body; a shell ends
+		parts = append(parts, "--data-binary @- < body")
 	default:
 		var data string
 		before, data = dataArgument(j.Body)
@@ -79,8 +81,8 @@ func receiverCommand(j *client.JobInfo, url string) string {
 	return before + strings.Join(parts, " \\\n  ")
 }
 
-// dataArgument returns the argument for a body, and what stands before curl. A terminal obeys control characters that are pasted, so
-// a body with such is in base64.
+// dataArgument returns the argument for a body, and what stands before curl. A terminal obeys control characters that
+// are pasted, so a body with such is in base64.
 func dataArgument(body []byte) (before, argument string) {
 	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	if utf8.Valid(body) && !bytes.ContainsFunc(body, isControl) {
@@ -105,8 +107,8 @@ func headerArgument(name, value string) string {
 	return name + ": " + value
 }
 
-// registerCommand returns a command that registers a copy of a job with curl, and the names of the secret headers that it lacks. It is
-// empty if the body is too long, or may not be read.
+// registerCommand returns a command that registers a copy of a job with curl, and the names of the secret headers that
+// it lacks. It is empty if the body is too long, or may not be read.
 func registerCommand(j *client.JobInfo, namespace string) (command string, secrets []string) {
 	if len(j.Body) > maxCommandBody {
 		return "", nil
@@ -121,7 +123,8 @@ func registerCommand(j *client.JobInfo, namespace string) (command string, secre
 		return "", nil
 	}
 	parts := []string{
-		`curl -X ` + http.MethodPost + ` "$RINGBACK_SERVER/v1/jobs"`, `-H "Authorization: Bearer $RINGBACK_TOKEN"`, "-H 'Content-Type: application/json'",
+		`curl -X ` + http.MethodPost + ` "$RINGBACK_SERVER/v1/jobs"`, `-H "Authorization: Bearer $RINGBACK_TOKEN"`,
+		"-H 'Content-Type: application/json'",
 	}
 	if namespace != "" && namespace != "default" {
 		parts = append(parts, "-H "+quote("Ringback-Namespace: "+namespace))

@@ -15,8 +15,10 @@ import (
 // arguments runs a command in a shell with another curl, and returns that one's arguments, and what it read.
 func arguments(t *testing.T, command string) (arguments []string, input string) {
 	t.Helper()
-	script := `curl() { printf '%s\0' "$@"; [ "$in" = yes ] && cat; return 0; }; in=` + map[bool]string{true: "yes", false: "no"}[strings.Contains(command, "| curl")] + "\n" + command
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", "X_API_KEY='se cret'; RINGBACK_SERVER=http://s; RINGBACK_TOKEN='t k'\n"+script).CombinedOutput()
+	script := `curl() { printf '%s\0' "$@"; [ "$in" = yes ] && cat; return 0; }; in=` +
+		map[bool]string{true: "yes", false: "no"}[strings.Contains(command, "| curl")] + "\n" + command
+	out, err := exec.CommandContext(t.Context(), "sh", "-c",
+		"X_API_KEY='se cret'; RINGBACK_SERVER=http://s; RINGBACK_TOKEN='t k'\n"+script).CombinedOutput()
 	require.NoError(t, err, "%s: %s", command, out)
 	parts := strings.Split(string(out), "\x00")
 	if strings.Contains(command, "| curl") {
@@ -39,8 +41,8 @@ func TestReceiverCommand_IsUnderstoodByAShell(t *testing.T) {
 	}
 	got, _ := arguments(t, receiverCommand(j, "https://a.example/?a=b&c='$(id)'&d[]=1"))
 	require.Equal(t, []string{
-		"-X", "PUT", "--globoff", "https://a.example/?a=b&c='$(id)'&d[]=1", "-H", "Content-Type: text/x; a='b'", "-H", "X-A: it's $(id)", "-H", "X-A;",
-		"-H", "X-Api-Key: se cret", "--data-raw", body,
+		"-X", "PUT", "--globoff", "https://a.example/?a=b&c='$(id)'&d[]=1", "-H", "Content-Type: text/x; a='b'", "-H",
+		"X-A: it's $(id)", "-H", "X-A;", "-H", "X-Api-Key: se cret", "--data-raw", body,
 	}, got)
 
 	got, _ = arguments(t, receiverCommand(&client.JobInfo{Method: "GET"}, "https://a.example/a/../b"))
@@ -82,15 +84,17 @@ func TestReceiverCommand_SendsTheFileOfALongBody(t *testing.T) {
 
 func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
 	j := &client.JobInfo{
-		ID: "a", Topic: "t", URL: "https://a.example/", Method: "POST", ContentType: "application/json", Body: []byte(`{"n": 12345678901234567890, "s": "it's"}`),
+		ID: "a", Topic: "t", URL: "https://a.example/", Method: "POST", ContentType: "application/json",
+		Body:    []byte(`{"n": 12345678901234567890, "s": "it's"}`),
 		Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-A": {"it's"}},
 	}
 	command, secrets := registerCommand(j, "shop")
 	require.Equal(t, []string{"X-Api-Key"}, secrets)
 	got, _ := arguments(t, command)
 	require.Equal(t, []string{
-		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json", "-H", "Ringback-Namespace: shop",
-		"--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST","headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
+		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json",
+		"-H", "Ringback-Namespace: shop", "--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST",` +
+			`"headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
 	}, got)
 
 	j.Body = []byte("{\t\"n\": \"\u009b\"}")
@@ -106,7 +110,9 @@ func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
 }
 
 func TestVariable_IsAName(t *testing.T) {
-	for header, want := range map[string]string{"Authorization": "AUTHORIZATION", "X-Api-Key": "X_API_KEY", "1$(id)": "_1__ID_", "": "_"} {
+	for header, want := range map[string]string{
+		"Authorization": "AUTHORIZATION", "X-Api-Key": "X_API_KEY", "1$(id)": "_1__ID_", "": "_",
+	} {
 		require.Equal(t, want, variable(header))
 	}
 }
@@ -118,7 +124,8 @@ func TestShowBody_KeepsNumbersAndBounds(t *testing.T) {
 		body, text, note string
 		cut              bool
 	}{
-		{`{"n":12345678901234567890}`, "{\n  \"n\": 12345678901234567890\n}", "Indented to be read: it is sent as 26 B without these spaces.", false},
+		{`{"n":12345678901234567890}`, "{\n  \"n\": " +
+			"12345678901234567890\n}", "Indented to be read: it is sent as 26 B without these spaces.", false},
 		{"{\n  \"n\": 1e400\n}", "{\n  \"n\": 1e400\n}", "", false},
 		{`"a\"[[["`, `"a\"[[["`, "", false},
 		{"plain\r\n", "plain\r\n", "", false},

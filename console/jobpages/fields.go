@@ -44,7 +44,10 @@ func (d *listData) setFields(f *selection) {
 	}
 	label := field("label", "Label")
 	label.Placeholder = "name=value"
-	d.Filters = []web.Field{field("topic", "Topic"), choice("state", "State", stateChoices), field("lane", "Lane"), label}
+	d.Filters = []web.Field{
+		field("topic", "Topic"), choice("state", "State", stateChoices),
+		field("lane", "Lane"), label,
+	}
 
 	kinds := codes(words.JobKind, "all", "callback", "backlog", "work", "schedule")
 	kinds[0].Text = "registered by clients"
@@ -52,7 +55,8 @@ func (d *listData) setFields(f *selection) {
 	status.Placeholder = "503"
 	order := choice("order", "Order", []web.Link{{To: "", Text: "newest first"}, {To: "oldest", Text: "oldest first"}})
 	d.More = []web.Field{
-		choice("reason", "Reason", codes(words.Reason, "exhausted", "expired", "max_age", "gave_up", "nonretryable", "blocked", "invalid", "cancelled")),
+		choice("reason", "Reason", codes(words.Reason, "exhausted", "expired", "max_age", "gave_up", "nonretryable",
+			"blocked", "invalid", "cancelled")),
 		status, choice("kind", "Kind", kinds), field("id_prefix", "Id begins with"),
 		field("created_after", "Registered since"), field("created_before", "Registered before"),
 		field("due_after", "Due since"), field("due_before", "Due before"),

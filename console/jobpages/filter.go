@@ -33,7 +33,10 @@ type param struct{ name, value string }
 
 // readSelection reads what a request filters by.
 func readSelection(values url.Values, now time.Time) *selection {
-	s := &selection{order: strings.TrimSpace(values.Get("order")), cursor: strings.TrimSpace(values.Get("cursor")), written: values}
+	s := &selection{
+		order:  strings.TrimSpace(values.Get("order")),
+		cursor: strings.TrimSpace(values.Get("cursor")), written: values,
+	}
 	var wrong map[string]string
 	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "search", "live")
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {

@@ -41,7 +41,10 @@ func groups(f jobform.Form, errs web.FormErrors, has []string, hints map[string]
 		title string
 		names []string
 	}{
-		{"Request", []string{jobform.ID, jobform.Topic, jobform.URL, jobform.Method, jobform.Headers, jobform.BodyAs, jobform.Body, jobform.ContentType}},
+		{"Request", []string{
+			jobform.ID, jobform.Topic, jobform.URL, jobform.Method, jobform.Headers, jobform.BodyAs,
+			jobform.Body, jobform.ContentType,
+		}},
 		{"When", []string{jobform.Delay, jobform.RunAt, jobform.ExpiresIn, jobform.ExpiresAt}},
 		{"Attempts", []string{jobform.Lane, jobform.Retries, jobform.Ladder, jobform.Timeout}},
 		{"More", []string{jobform.Labels, jobform.OnDelivered, jobform.OnDead}},
@@ -66,7 +69,8 @@ func groups(f jobform.Form, errs web.FormErrors, has []string, hints map[string]
 
 // editHints are the hints of the form that edits a job.
 var editHints = map[string]string{
-	jobform.URL:         "Where the job is sent. Secret headers are bound to its host: send them again when that changes.",
+	jobform.URL: "Where the job is sent. Secret headers are bound to its host: send them again when that " +
+		"changes.",
 	jobform.Headers:     "One a line. Values that are [redacted] stay as they are.",
 	jobform.Delay:       "A wait from now, such as 90s, 1h30m or 2d; 0s is now. Empty: as it was.",
 	jobform.RunAt:       "A time in UTC, or one with its zone. Empty: as it was.",
@@ -93,12 +97,16 @@ func editPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 		Lead: "Changes apply to all attempts of job " + j.ID + " from the next one on.",
 	}
 	if j.State != client.Scheduled && j.State != client.Ready {
-		d.Notes = append(d.Notes, "The job is "+words.State(string(j.State))+": only scheduled and ready jobs can be edited.")
+		d.Notes = append(d.Notes,
+			"The job is "+words.State(string(j.State))+": only scheduled and ready jobs can be edited.")
 	}
 	if f[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0 {
 		d.Notes = append(d.Notes, keptNote(v, j))
 	}
-	return &web.Page{View: "job-form", Title: "Edit job " + j.ID, Section: "jobs", Crumbs: crumbs(v, j), Status: errs.Status, Data: d}
+	return &web.Page{
+		View: "job-form", Title: "Edit job " + j.ID, Section: "jobs", Crumbs: crumbs(v, j),
+		Status: errs.Status, Data: d,
+	}
 }
 
 // keptNote says why the form does not show the body.
@@ -133,7 +141,8 @@ func editJob(v *web.Visit) (web.Answer, error) {
 		return editPage(v, j, form, errs), nil
 	}
 	if !changed {
-		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Notice{Kind: "warn", Text: "Job " + id + " is as it was: no field differs."}}, nil
+		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Notice{Kind: "warn", Text: "Job " + id +
+			" is as it was: no field differs."}}, nil
 	}
 	_, err = v.API.Edit(v.Request.Context(), id, change, seen)
 	if errors.Is(err, client.ErrRevision) {
@@ -151,7 +160,8 @@ func editJob(v *web.Visit) (web.Answer, error) {
 	return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is edited.")}, nil
 }
 
-// changedMeanwhile says that the job was changed since the reader saw it, by whom, and what saving the form again changes of it.
+// changedMeanwhile says that the job was changed since the reader saw it, by whom, and what saving the form again
+// changes of it.
 func changedMeanwhile(j *client.JobInfo, form jobform.Form) web.FormErrors {
 	who := ""
 	if n := len(j.Events); n > 0 {
@@ -162,7 +172,8 @@ func changedMeanwhile(j *client.JobInfo, form jobform.Form) web.FormErrors {
 		"The job was changed while you edited it" + who + ". Your fields are kept.",
 	}}
 	if differ := form.Differs(jobform.OfEdit(j)); len(differ) > 0 {
-		errs.General = append(errs.General, words.Sentence("Compared with the job as it is now, saving again changes", words.ListAll(differ)))
+		errs.General = append(errs.General,
+			words.Sentence("Compared with the job as it is now, saving again changes", words.ListAll(differ)))
 	} else {
 		errs.General = append(errs.General, "The job is now as you typed it.")
 	}
@@ -186,11 +197,13 @@ func copyPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 		f[jobform.BodyAs] = jobform.AsJSON
 	}
 	d := &formData{
-		Job: j, Errors: errs, Groups: groups(f, errs, jobform.Names, nil), NewID: id, To: v.Path("jobs", j.ID, "copy"), Submit: "Register",
-		Lead: "Registers another job like " + j.ID + "; that one stays as it is. The copy is due now and does not expire, unless you say so.",
+		Job: j, Errors: errs, Groups: groups(f, errs, jobform.Names, nil), NewID: id,
+		To: v.Path("jobs", j.ID, "copy"), Submit: "Register", Lead: "Registers another job like " + j.ID +
+			"; that one stays as it is. The copy is due now and does not expire, unless you say so.",
 	}
 	if len(secrets) > 0 {
-		d.Notes = append(d.Notes, "Secret headers cannot be copied, because nobody can read them: "+words.List(secrets)+". Write them again, or the copy is sent without them.")
+		d.Notes = append(d.Notes, "Secret headers cannot be copied, because nobody can read them: "+words.List(secrets)+
+			". Write them again, or the copy is sent without them.")
 	}
 	switch {
 	case hidesBody(v, j):
@@ -198,7 +211,10 @@ func copyPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 	case f[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0:
 		d.Notes = append(d.Notes, keptNote(v, j)+" The copy gets all of it, or the body that you write instead.")
 	}
-	return &web.Page{View: "job-form", Title: "Copy job " + j.ID, Section: "jobs", Crumbs: crumbs(v, j), Status: errs.Status, Data: d}
+	return &web.Page{
+		View: "job-form", Title: "Copy job " + j.ID, Section: "jobs", Crumbs: crumbs(v, j),
+		Status: errs.Status, Data: d,
+	}
 }
 
 // copyJob serves the form that registers a copy of a job.
@@ -228,5 +244,6 @@ func copyJob(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", registered.ID), Notice: web.Done("Job " + registered.ID + " is registered, a copy of " + j.ID + ".")}, nil
+	return &web.Redirect{To: v.Path("jobs", registered.ID), Notice: web.Done("Job " + registered.ID +
+		" is registered, a copy of " + j.ID + ".")}, nil
 }

@@ -52,10 +52,14 @@ func register(t *testing.T, site *consoletest.Site) *client.JobInfo {
 	t.Helper()
 	site.Register(client.Job{
 		ID: "order-1", Topic: "order", Lane: "eu", URL: "https://fine.example/a", Method: "PUT",
-		Headers: client.Headers{"Authorization": {"Bearer secret"}, "X-Team": {"shop", "web"}}, Body: json.RawMessage(`{"n": 12345678901234567890}`),
-		Delay: time.Hour, Retries: new(3), Ladder: []time.Duration{time.Second, 50 * time.Hour}, Timeout: 2 * time.Second, ExpiresIn: 5 * time.Hour,
+		Headers: client.Headers{"Authorization": {"Bearer secret"}, "X-Team": {"shop", "web"}},
+		Body:    json.RawMessage(`{"n": 12345678901234567890}`), Delay: time.Hour, Retries: new(3),
+		Ladder: []time.Duration{time.Second, 50 * time.Hour}, Timeout: 2 * time.Second, ExpiresIn: 5 * time.Hour,
 		Labels: map[string]string{"order": "47=11"}, OnDelivered: client.NoCallback(),
-		OnDead: &client.Callback{URL: "https://fine.example/dead", Headers: client.Headers{"X-Api-Key": {"k"}, "X-B": {"b"}}},
+		OnDead: &client.Callback{
+			URL:     "https://fine.example/dead",
+			Headers: client.Headers{"X-Api-Key": {"k"}, "X-B": {"b"}},
+		},
 	})
 	return get(t, site, "order-1")
 }
@@ -77,7 +81,8 @@ func TestEdit_SendsWhatDiffers(t *testing.T) {
 		require.Contains(t, unchanged, "is as it was")
 		require.Equal(t, before.Revision, get(t, site, "order-1").Revision)
 
-		done := site.Follow(site.Post("jobs/order-1/edit", post(page, "retries", "9", "timeout", "", "labels", "", "delay", "2h", "body", `{"n": 1e400}`)...)).OK()
+		done := site.Follow(site.Post("jobs/order-1/edit",
+			post(page, "retries", "9", "timeout", "", "labels", "", "delay", "2h", "body", `{"n": 1e400}`)...)).OK()
 		require.Contains(t, done, "Job order-1 is edited.")
 		require.Regexp(t, `edited: [a-z_, ]*retries[a-z_, ]* by mia`, consoletest.Text(done))
 		j := get(t, site, "order-1")
@@ -95,8 +100,13 @@ func TestEdit_SendsWhatDiffers(t *testing.T) {
 func TestEdit_OfABodyKeepsItsContentType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		for id, contentType := range map[string]string{"none": "", "plain": "text/plain", "spelt": "Text/Plain;charset=UTF-8"} {
-			site.Register(client.Job{ID: id, URL: "https://fine.example/", Delay: time.Hour, Body: client.Text("a"), ContentType: contentType})
+		for id, contentType := range map[string]string{
+			"none": "", "plain": "text/plain", "spelt": "Text/Plain;charset=UTF-8",
+		} {
+			site.Register(client.Job{
+				ID: id, URL: "https://fine.example/", Delay: time.Hour, Body: client.Text("a"),
+				ContentType: contentType,
+			})
 			before := get(t, site, id)
 			site.Follow(site.Post("jobs/"+id+"/edit", post(site.Get("jobs/"+id+"/edit").OK(), "body", "b")...)).OK()
 			require.Equal(t, "b", string(get(t, site, id).Body))
@@ -125,7 +135,8 @@ func TestEdit_KeepsTheFormThatIsWrong(t *testing.T) {
 		site := newSite(t, false)
 		register(t, site)
 		page := site.Get("jobs/order-1/edit").OK()
-		wrong := site.Post("jobs/order-1/edit", post(page, "retries", "5000", "body", "{", "ladder", "soon")...).Is(http.StatusUnprocessableEntity)
+		wrong := site.Post("jobs/order-1/edit",
+			post(page, "retries", "5000", "body", "{", "ladder", "soon")...).Is(http.StatusUnprocessableEntity)
 		require.Contains(t, wrong, "is not JSON in line 1")
 		require.Contains(t, wrong, `value="5000"`)
 		require.Contains(t, wrong, `value="soon"`)
@@ -134,7 +145,8 @@ func TestEdit_KeepsTheFormThatIsWrong(t *testing.T) {
 		require.Contains(t, page, "A number can be changed, but not removed.")
 		wrong = site.Post("jobs/order-1/edit", post(page, "retries", "")...).Is(http.StatusUnprocessableEntity)
 		require.Regexp(t, `id="e-retries">cannot be removed`, wrong)
-		wrong = site.Post("jobs/order-1/edit", post(page, "url", "https://other.example/")...).Is(http.StatusUnprocessableEntity)
+		wrong = site.Post("jobs/order-1/edit",
+			post(page, "url", "https://other.example/")...).Is(http.StatusUnprocessableEntity)
 		require.Contains(t, wrong, "must be resent")
 	})
 }
@@ -150,7 +162,8 @@ func TestEdit_DoesNotOverwriteTheChangeOfAnother(t *testing.T) {
 		conflict := site.Post("jobs/order-1/edit", post(page, "timeout", "7s")...).Is(http.StatusPreconditionFailed)
 		require.Contains(t, conflict, "changed while you edited it (edited by root)")
 		require.Contains(t, conflict, `value="7s"`)
-		require.Contains(t, consoletest.Text(conflict), "Compared with the job as it is now, saving again changes retries and timeout.")
+		require.Contains(t, consoletest.Text(conflict),
+			"Compared with the job as it is now, saving again changes retries and timeout.")
 		require.Equal(t, 1, *get(t, site, "order-1").Retries)
 		site.Post("jobs/order-1/edit", post(conflict)...).Is(http.StatusSeeOther)
 		require.Equal(t, 7*time.Second, get(t, site, "order-1").Timeout)
@@ -164,9 +177,11 @@ func TestForms_WithoutARevisionAreRefused(t *testing.T) {
 		for _, action := range []string{"edit", "run", "cancel", "revive"} {
 			for _, rev := range []string{"", "x", "-1"} {
 				page := site.Post("jobs/order-1/"+action, "revision", rev).Is(http.StatusUnprocessableEntity)
-				require.Contains(t, consoletest.Text(page), "does not say which revision it showed, so nothing was changed")
+				require.Contains(t, consoletest.Text(page),
+					"does not say which revision it showed, so nothing was changed")
 			}
-			require.GreaterOrEqual(t, site.Post("jobs/order-1/"+action, "revision", "0").Code, 400, "jobs have no revision 0")
+			require.GreaterOrEqual(t, site.Post("jobs/order-1/"+action, "revision", "0").Code, 400,
+				"jobs have no revision 0")
 		}
 		require.Equal(t, before.Revision, get(t, site, "order-1").Revision)
 	})
@@ -178,12 +193,14 @@ func TestCopy_RegistersTheSameWithoutSecrets(t *testing.T) {
 		from := register(t, site)
 		site.SignIn(site.Token("mia", "admin"))
 		page := site.Golden("copy", "jobs/order-1/copy")
-		require.Contains(t, consoletest.Text(page), "nobody can read them: Authorization and on_dead.headers.X-Api-Key.")
+		require.Contains(t, consoletest.Text(page),
+			"nobody can read them: Authorization and on_dead.headers.X-Api-Key.")
 		fields := post(page, "delay", "1h")
 		first := site.Post("jobs/order-1/copy", fields...)
 		require.Contains(t, site.Follow(first).OK(), "a copy of order-1")
 		again := site.Post("jobs/order-1/copy", fields...)
-		require.Equal(t, first.Header().Get("Location"), again.Header().Get("Location"), "a form that is sent twice registers one copy")
+		require.Equal(t, first.Header().Get("Location"), again.Header().Get("Location"),
+			"a form that is sent twice registers one copy")
 
 		j := get(t, site, strings.TrimPrefix(first.Header().Get("Location"), "../../jobs/"))
 		require.NotEqual(t, from.ID, j.ID)
@@ -191,11 +208,16 @@ func TestCopy_RegistersTheSameWithoutSecrets(t *testing.T) {
 		require.Equal(t, client.Headers{"X-B": {"b"}}, j.OnDead.Headers)
 		require.Equal(t, from.Body, j.Body)
 		require.Equal(t, from.Labels, j.Labels)
-		require.Equal(t, []any{from.Topic, from.Lane, from.URL, from.Method, from.ContentType, *from.Retries, from.Ladder, from.Timeout},
+		require.Equal(t, []any{
+			from.Topic, from.Lane, from.URL, from.Method, from.ContentType, *from.Retries,
+			from.Ladder, from.Timeout,
+		},
 			[]any{j.Topic, j.Lane, j.URL, j.Method, j.ContentType, *j.Retries, j.Ladder, j.Timeout})
 
-		require.Contains(t, site.Post("jobs/order-1/copy", post(page, "id", "order-1")...).Is(http.StatusConflict), "order-1")
-		require.Contains(t, site.Post("jobs/order-1/copy", post(page, "url", "nonsense")...).Is(http.StatusUnprocessableEntity), `value="nonsense"`)
+		require.Contains(t,
+			site.Post("jobs/order-1/copy", post(page, "id", "order-1")...).Is(http.StatusConflict), "order-1")
+		require.Contains(t, site.Post("jobs/order-1/copy",
+			post(page, "url", "nonsense")...).Is(http.StatusUnprocessableEntity), `value="nonsense"`)
 	})
 }
 

@@ -61,7 +61,8 @@ func showJob(v *web.Visit) (web.Answer, error) {
 // jobPage returns the page of a job.
 func jobPage(v *web.Visit, d *jobData, status int) *web.Page {
 	return &web.Page{
-		View: "job", Title: "Job " + d.Job.ID, Section: "jobs", Crumbs: []web.Link{{To: v.Path("jobs"), Text: "Jobs"}}, Status: status, Data: d,
+		View: "job", Title: "Job " + d.Job.ID, Section: "jobs",
+		Crumbs: []web.Link{{To: v.Path("jobs"), Text: "Jobs"}}, Status: status, Data: d,
 	}
 }
 
@@ -74,7 +75,10 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	}
 	d.Picture = picture(d.Entries, j, v.Now.UTC())
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
-		d.Labels = append(d.Labels, web.Link{To: v.PathQuery(v.Path("jobs"), "label", name+":"+j.Labels[name]), Text: name + "=" + j.Labels[name]})
+		d.Labels = append(d.Labels, web.Link{
+			To:   v.PathQuery(v.Path("jobs"), "label", name+":"+j.Labels[name]),
+			Text: name + "=" + j.Labels[name],
+		})
 	}
 	d.Origin = origin(v, j)
 	if v.Live { // no live block shows the rest
@@ -215,10 +219,12 @@ func (*jobData) Milliseconds(ms *float64) time.Duration { return milliseconds(*m
 // Due says when the job is due.
 func (d *jobData) Due() time.Time { return d.Job.NextAttemptAt }
 
-// failed shows the page of a job with the reason why an action was not done. ok is false for errors that are no answer to it.
+// failed shows the page of a job with the reason why an action was not done. ok is false for errors that are no answer
+// to it.
 func failed(v *web.Visit, id, what string, err error) (web.Answer, error) {
 	p, ok := errors.AsType[*client.Problem](err)
-	if !ok || p.Status != http.StatusConflict && p.Status != http.StatusPreconditionFailed && p.Status != http.StatusUnprocessableEntity {
+	if !ok || p.Status != http.StatusConflict && p.Status != http.StatusPreconditionFailed &&
+		p.Status != http.StatusUnprocessableEntity {
 		return nil, err
 	}
 	j, readErr := getJob(v, id)

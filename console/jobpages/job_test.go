@@ -56,18 +56,25 @@ func TestJob_EscapesAllThatOthersControl(t *testing.T) {
 			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
 			Deliver: func(job.Request) policy.Result {
 				return policy.Result{
-					Status: 500, Duration: time.Millisecond, RemoteAddr: bad, Body: []byte(bad), Error: bad, Class: "other",
-					Header: http.Header{"X-Bad": hostile}, Phases: policy.Phases{},
+					Status: 500, Duration: time.Millisecond, RemoteAddr: bad, Body: []byte(bad),
+					Error: bad, Class: "other", Header: http.Header{"X-Bad": hostile}, Phases: policy.Phases{},
 				}
 			},
 		})
-		callback := &client.Callback{URL: "https://a.example/?q=" + url.QueryEscape(bad), Headers: client.Headers{"X-Bad": hostile}}
+		callback := &client.Callback{
+			URL:     "https://a.example/?q=" + url.QueryEscape(bad),
+			Headers: client.Headers{"X-Bad": hostile},
+		}
 		site.Register(client.Job{
-			ID: "bad", URL: "https://a.example/<script>alert(1)</script>", Headers: client.Headers{"X-Bad": hostile}, Body: client.Text(bad), ContentType: bad,
-			Labels: map[string]string{"a": bad}, OnDead: callback, OnDelivered: callback, Ladder: []time.Duration{time.Hour},
+			ID: "bad", URL: "https://a.example/<script>alert(1)</script>", Headers: client.Headers{"X-Bad": hostile},
+			Body: client.Text(bad), ContentType: bad, Labels: map[string]string{"a": bad}, OnDead: callback,
+			OnDelivered: callback, Ladder: []time.Duration{time.Hour},
 		}, client.Job{ID: "bad-json", URL: "https://a.example/", Body: map[string]string{bad: bad}, Delay: time.Hour})
 		site.Advance(time.Second)
-		for _, path := range []string{"jobs", "jobs/bad", "jobs/bad-json", "jobs/bad/edit", "jobs/bad/copy", "jobs?label=a:" + url.QueryEscape(bad)} {
+		for _, path := range []string{
+			"jobs", "jobs/bad", "jobs/bad-json", "jobs/bad/edit", "jobs/bad/copy",
+			"jobs?label=a:" + url.QueryEscape(bad),
+		} {
 			page := site.Get(path).OK()
 			require.NotContains(t, page, "<script>alert", path)
 			require.NotContains(t, page, "<img", path)
@@ -81,8 +88,10 @@ func TestJob_ShowsBigIntegersAsTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		site.Register(client.Job{
-			ID: "big", URL: "https://fine.example/", Body: json.RawMessage(`{"n":12345678901234567890,"e":1e400,"f":1.10}`), Delay: time.Hour,
-			Headers: client.Headers{"Authorization": {"Bearer secret"}, "X-A": {"it's"}}, Labels: map[string]string{"order": "47 11"}, ExpiresIn: 2 * time.Hour,
+			ID: "big", URL: "https://fine.example/",
+			Body: json.RawMessage(`{"n":12345678901234567890,"e":1e400,"f":1.10}`), Delay: time.Hour,
+			Headers: client.Headers{"Authorization": {"Bearer secret"}, "X-A": {"it's"}},
+			Labels:  map[string]string{"order": "47 11"}, ExpiresIn: 2 * time.Hour,
 			OnDead: client.NoCallback(), OnDelivered: &client.Callback{URL: "https://back.example/"},
 		})
 		site.Golden("job-big", "jobs/big")
@@ -99,7 +108,10 @@ func TestJob_ShowsBigIntegersAsTheyAre(t *testing.T) {
 func TestJob_LinksItsCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		site.Register(client.Job{ID: "a", URL: "https://fine.example/", OnDelivered: &client.Callback{URL: "https://fine.example/back"}})
+		site.Register(client.Job{
+			ID: "a", URL: "https://fine.example/",
+			OnDelivered: &client.Callback{URL: "https://fine.example/back"},
+		})
 		site.Advance(time.Second)
 		to := links(site.Get("jobs/a").OK(), "rb:")
 		require.Len(t, to, 1)
@@ -115,10 +127,14 @@ func TestJob_NamesTheSecretsThatTheCommandLacks(t *testing.T) {
 		site := newSite(t, false)
 		site.Register(client.Job{
 			ID: "a", URL: "https://fine.example/", Delay: time.Hour, Headers: client.Headers{"X-Team": {"shop"}},
-			OnDead: &client.Callback{URL: "https://fine.example/", Headers: client.Headers{"Authorization": {"Bearer secret"}}},
+			OnDead: &client.Callback{
+				URL:     "https://fine.example/",
+				Headers: client.Headers{"Authorization": {"Bearer secret"}},
+			},
 		})
 		text := consoletest.Text(site.Get("jobs/a").OK())
-		require.Contains(t, text, "It lacks secret headers, which the API does not show: on_dead.headers.Authorization.")
+		require.Contains(t, text,
+			"It lacks secret headers, which the API does not show: on_dead.headers.Authorization.")
 		require.NotContains(t, text, "Set the variables", "the receiver's command has none")
 	})
 }
@@ -126,12 +142,16 @@ func TestJob_NamesTheSecretsThatTheCommandLacks(t *testing.T) {
 func TestJob_SaysWhereALongBodyIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
-		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Delay: time.Hour, Body: client.Text(strings.Repeat("x", 5<<10))})
+		site.Register(client.Job{
+			ID: "a", URL: "https://fine.example/", Delay: time.Hour,
+			Body: client.Text(strings.Repeat("x", 5<<10)),
+		})
 		site.SignIn(site.Token("mia", "admin"))
 		page := site.Get("jobs/a").OK()
 		text := consoletest.Text(page)
 		require.Contains(t, text, "--data-binary @- < body")
-		require.Contains(t, text, "save the body there first, because it is too long for a command. GET /v1/jobs/a of the API has it.")
+		require.Contains(t, text,
+			"save the body there first, because it is too long for a command. GET /v1/jobs/a of the API has it.")
 		require.Contains(t, text, "The body is too long for a command that registers a copy.")
 		require.Equal(t, []string{"../jobs/a/copy"}, links(page, "The form"))
 		site.SignIn(site.Token("otto", "read"))
@@ -143,7 +163,8 @@ func TestJob_HidesBodiesFromTokensThatMayNotReadThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Body: client.Text("private"), Delay: time.Hour})
-		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: "admin", Bodies: new(false)})
+		created, err := site.API.CreateToken(t.Context(),
+			client.TokenRequest{Name: "mia", Role: "admin", Bodies: new(false)})
 		require.NoError(t, err)
 		site.SignIn(created.Token)
 		page := site.Get("jobs/a").OK()
@@ -181,16 +202,20 @@ func TestActions_ChangeTheJob(t *testing.T) {
 		text := consoletest.Text(site.Get("jobs/later-1").OK())
 		require.Contains(t, text, "run now by mia")
 
-		require.Contains(t, site.Follow(site.Post("jobs/retry-1/cancel", "revision", "1")).OK(), "Job retry-1 is cancelled.")
-		require.Contains(t, consoletest.Text(site.Get("jobs/retry-1").OK()), "Cancelled just now by mia, after 1 attempt.")
+		require.Contains(t, site.Follow(site.Post("jobs/retry-1/cancel", "revision", "1")).OK(),
+			"Job retry-1 is cancelled.")
+		require.Contains(t, consoletest.Text(site.Get("jobs/retry-1").OK()),
+			"Cancelled just now by mia, after 1 attempt.")
 		require.Contains(t, consoletest.Text(site.Get("jobs/retry-1").OK()), " cancelled by mia ")
-		require.Contains(t, site.Follow(site.Post("jobs/running-1/cancel", "revision", "1")).OK(), "as soon as its attempt has ended")
+		require.Contains(t, site.Follow(site.Post("jobs/running-1/cancel", "revision", "1")).OK(),
+			"as soon as its attempt has ended")
 		text = consoletest.Text(site.Get("jobs/running-1").OK())
 		require.Contains(t, text, "The job is cancelled unless it succeeds.")
 		require.Contains(t, text, "cancellation requested by mia")
 		require.NotContains(t, text, "cancelled by mia")
 
-		require.Contains(t, site.Follow(site.Post("jobs/dead-1/revive", "revision", "1", "delay", "5m")).OK(), "Job dead-1 is revived, and due in 5m.")
+		require.Contains(t, site.Follow(site.Post("jobs/dead-1/revive", "revision", "1", "delay", "5m")).OK(),
+			"Job dead-1 is revived, and due in 5m.")
 		require.Equal(t, client.Scheduled, state("dead-1"))
 		require.Contains(t, consoletest.Text(site.Get("jobs/dead-1").OK()), "revived by mia")
 	})
@@ -204,13 +229,17 @@ func TestActions_SayWhyTheyWereNotDone(t *testing.T) {
 			page := site.Post("jobs/"+path, "revision", "77").Is(status)
 			require.Contains(t, page, "it was changed while you looked at it", path)
 		}
-		require.Contains(t, consoletest.Text(site.Post("jobs/dead-1/run", "revision", "1").Is(http.StatusConflict)), "The job was not run: ")
+		require.Contains(t, consoletest.Text(site.Post("jobs/dead-1/run", "revision", "1").Is(http.StatusConflict)),
+			"The job was not run: ")
 		page := site.Post("jobs/dead-1/revive", "revision", "1", "delay", "soon").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="soon"`)
 		require.Contains(t, page, "is not a duration")
 		site.Post("jobs/nothing/run").Is(http.StatusNotFound)
 
-		site.Register(client.Job{ID: "expired", URL: "https://fine.example/", Delay: time.Minute, ExpiresIn: time.Minute})
+		site.Register(client.Job{
+			ID: "expired", URL: "https://fine.example/",
+			Delay: time.Minute, ExpiresIn: time.Minute,
+		})
 		_, err := site.API.Cancel(t.Context(), "expired")
 		require.NoError(t, err)
 		site.Advance(2 * time.Minute)
@@ -234,7 +263,8 @@ func TestRoutes_RefuseWhatTheRoleDoesNotAllow(t *testing.T) {
 				site.SignIn(token)
 				code := site.Do(route.Method, path, url.Values{"revision": {"99"}}).Code
 				allowed := access.Role(role).Allows(route.Action)
-				require.Equal(t, allowed, code != http.StatusForbidden, "%s %s as %s: %d", route.Method, path, role, code)
+				require.Equal(t, allowed, code != http.StatusForbidden, "%s %s as %s: %d", route.Method, path, role,
+					code)
 			}
 		}
 		site.SignIn(tokens["read"])
@@ -258,11 +288,17 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
 			Deliver: func(job.Request) policy.Result {
 				n++
-				return policy.Result{Status: 500, Duration: time.Millisecond, Body: []byte(strings.Repeat(`"`, 1000) + strconv.Itoa(n/2))}
+				return policy.Result{
+					Status: 500, Duration: time.Millisecond,
+					Body: []byte(strings.Repeat(`"`, 1000) + strconv.Itoa(n/2)),
+				}
 			},
 		})
 		body := `["` + strings.Repeat(`a", "`, 10000) + `"]`
-		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Body: json.RawMessage(body), Ladder: []time.Duration{time.Second}, Retries: new(60)})
+		site.Register(client.Job{
+			ID: "a", URL: "https://fine.example/", Body: json.RawMessage(body),
+			Ladder: []time.Duration{time.Second}, Retries: new(60),
+		})
 		site.Advance(3 * time.Minute)
 		page := site.Get("jobs/a").OK()
 		text := consoletest.Text(page)
@@ -278,7 +314,8 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 func TestJob_LinksTheScheduleOfATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		_, err := site.API.PutSchedule(t.Context(), "report", client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{URL: "https://fine.example/"}})
+		_, err := site.API.PutSchedule(t.Context(), "report",
+			client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{URL: "https://fine.example/"}})
 		require.NoError(t, err)
 		site.Advance(2 * time.Minute)
 		list := site.Get("jobs").OK()

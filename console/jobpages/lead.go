@@ -47,7 +47,8 @@ func matches(n int64) string {
 	}
 }
 
-// states says how many jobs wait and run, and how many have ended so far: of these, the counters know also the ones that were removed.
+// states says how many jobs wait and run, and how many have ended so far: of these, the counters know also the ones
+// that were removed.
 func states(c *client.Counts, of string) string {
 	if c.Registered == 0 {
 		return words.Sentence("There are no jobs", of)
@@ -59,7 +60,8 @@ func states(c *client.Counts, of string) string {
 	if of != "" {
 		text += " " + of
 	}
-	if ended := counted(count{c.Delivered, "was delivered", "were delivered"}, count{c.Dead, "died", "died"}); ended != "" {
+	if ended := counted(count{c.Delivered, "was delivered", "were delivered"}, count{c.Dead, "died", "died"}); ended !=
+		"" {
 		text += "; " + ended + " so far"
 	}
 	return text + "."

@@ -110,7 +110,10 @@ func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 	d.Hints = []string{"Write the name of a topic that your token may read, and filter."}
 	for _, topic := range v.Who.Topics {
 		if !strings.HasSuffix(topic, "*") {
-			d.Widen = append(d.Widen, web.Link{To: v.PathQuery(v.Path("jobs"), append(f.pairs(-1), "topic", topic)...), Text: "Jobs of topic " + topic})
+			d.Widen = append(d.Widen, web.Link{
+				To:   v.PathQuery(v.Path("jobs"), append(f.pairs(-1), "topic", topic)...),
+				Text: "Jobs of topic " + topic,
+			})
 		}
 	}
 }
@@ -119,7 +122,8 @@ func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 func (d *listData) missing(v *web.Visit) {
 	d.Missing, d.LeadClass = true, "warn"
 	d.Lead = "There is no job " + cut(d.ID, maxShown) + "."
-	d.Hints = []string{"Ids are compared exactly, and within this namespace. A job that has ended is removed after the time that its topic keeps it."}
+	d.Hints = []string{"Ids are compared exactly, and within this namespace. A job that has ended is removed after " +
+		"the time that its topic keeps it."}
 	if d.MayList {
 		d.ByPrefix = v.PathQuery(v.Path("jobs"), "id_prefix", d.ID, "kind", "all")
 	}
@@ -137,13 +141,16 @@ func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
 	return list, err
 }
 
-// callbackTopic is the topic of callbacks, the only one with jobs of Ringback's own that the counters of all topics include.
+// callbackTopic is the topic of callbacks, the only one with jobs of Ringback's own that the counters of all topics
+// include.
 const callbackTopic = "_callbacks"
 
-// readCounts returns the counters of what is listed; nil if there are none: those of ended jobs include the ones that were removed. Those
-// of all topics are shared with other pages: counting them takes long where many lanes have unfinished jobs.
+// readCounts returns the counters of what is listed; nil if there are none: those of ended jobs include the ones that
+// were removed. Those of all topics are shared with other pages: counting them takes long where many lanes have
+// unfinished jobs.
 func (p *pages) readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
-	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.States, client.State.Ended) || !v.Can(access.ReadStats) || f.Topic == "" && !v.CanAll(access.ReadStats) {
+	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.States, client.State.Ended) ||
+		!v.Can(access.ReadStats) || f.Topic == "" && !v.CanAll(access.ReadStats) {
 		return nil, nil
 	}
 	if f.Topic != "" {
@@ -235,11 +242,13 @@ func (d *listData) bulk(v *web.Visit, f *selection) {
 	if len(f.active) == 0 {
 		return
 	}
-	d.Bulk = append(d.Bulk, web.Link{To: v.PathQuery(v.Path("work", "new"), f.Pairs()...), Text: "Act on all that match"})
+	d.Bulk = append(d.Bulk,
+		web.Link{To: v.PathQuery(v.Path("work", "new"), f.Pairs()...), Text: "Act on all that match"})
 	if slices.Equal(f.States, []client.State{client.Dead}) {
 		dead := f.Filter
 		dead.States = nil
-		d.Bulk = append(d.Bulk, web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "Group these dead letters"})
+		d.Bulk = append(d.Bulk,
+			web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "Group these dead letters"})
 	}
 }
 
@@ -247,13 +256,15 @@ func (d *listData) bulk(v *web.Visit, f *selection) {
 func (d *listData) explainEmpty(v *web.Visit, f *selection, list *client.JobPage) {
 	here := v.Path("jobs")
 	if len(f.active) == 0 {
-		d.Hints = append(d.Hints, "Jobs appear here as soon as they are registered, and stay after they have ended for as long as their topic keeps them.")
+		d.Hints = append(d.Hints, "Jobs appear here as soon as they are registered, and stay after they have ended "+
+			"for as long as their topic keeps them.")
 		if v.Can(access.RegisterJob) {
 			d.Widen = append(d.Widen, web.Link{To: v.Path("try"), Text: "Send a test job"})
 		}
 	}
 	if list.NextCursor == "" && f.cursor == "" && len(f.active) > 0 {
-		d.Hints = append(d.Hints, "A job must match all filters. Jobs that have ended are removed after the time that their topic keeps them.")
+		d.Hints = append(d.Hints, "A job must match all filters. Jobs that have ended are removed after the time "+
+			"that their topic keeps them.")
 	}
 	for i, p := range f.active {
 		if len(f.active) > 1 {
@@ -262,7 +273,8 @@ func (d *listData) explainEmpty(v *web.Visit, f *selection, list *client.JobPage
 	}
 	if f.Kind == "" && len(f.active) > 0 {
 		d.Widen = append(d.Widen, web.Link{
-			To: v.PathQuery(here, append(f.pairs(-1), "kind", "all")...), Text: "Look also at callbacks and other jobs that Ringback made",
+			To:   v.PathQuery(here, append(f.pairs(-1), "kind", "all")...),
+			Text: "Look also at callbacks and other jobs that Ringback made",
 		})
 	}
 	if len(f.active) > 0 {

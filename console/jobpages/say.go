@@ -9,13 +9,15 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// leadOf says in one sentence what is going on with a job: which attempt is next, why not now, and when; or how and when it ended.
+// leadOf says in one sentence what is going on with a job: which attempt is next, why not now, and when; or how and
+// when it ended.
 func leadOf(j *client.JobInfo, now time.Time) (sentence, class string) {
 	switch j.State {
 	case client.Delivered:
 		return words.Sentence("Delivered " + words.Ago(j.EndedAt, now) + by(lastAttempt(j))), "ok"
 	case client.Dead:
-		return words.Sentence("Died " + words.Ago(j.EndedAt, now) + ", because " + words.Reason(j.Reason) + lastAnswer(j)), "bad"
+		return words.Sentence("Died " + words.Ago(j.EndedAt, now) + ", because " + words.Reason(j.Reason) +
+			lastAnswer(j)), "bad"
 	case client.Cancelled:
 		return words.Sentence("Cancelled " + words.Ago(j.EndedAt, now) + byWhom(j) + ", " + after(j)), ""
 	case client.Running:
@@ -57,7 +59,8 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 // waitsFor says what an unfinished job waits for, with its lane and its topic by name.
 func waitsFor(j *client.JobInfo) string {
 	lane, topic := "lane "+j.Lane, "topic "+j.Topic
-	return strings.NewReplacer("its lane or topic", lane+" or "+topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(j.WaitingFor.Kind))
+	return strings.NewReplacer("its lane or topic", lane+" or "+
+		topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(j.WaitingFor.Kind))
 }
 
 // attemptOf names the next attempt, and how many there will be at most.

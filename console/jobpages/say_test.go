@@ -15,41 +15,81 @@ import (
 func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 	now := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 	until := now.Add(59*time.Minute + 51*time.Second)
-	failed := []client.Attempt{{AttemptSummary: client.AttemptSummary{N: 1, Kind: "attempt", Status: 503, Verdict: "again", DurationMS: new(31.2)}}}
-	refused := []client.Attempt{{AttemptSummary: client.AttemptSummary{N: 1, Kind: "attempt", ErrorClass: "refused", Verdict: "again", DurationMS: new(0.2)}}}
+	failed := []client.Attempt{{AttemptSummary: client.AttemptSummary{
+		N: 1, Kind: "attempt", Status: 503,
+		Verdict: "again", DurationMS: new(31.2),
+	}}}
+	refused := []client.Attempt{{AttemptSummary: client.AttemptSummary{
+		N: 1, Kind: "attempt", ErrorClass: "refused",
+		Verdict: "again", DurationMS: new(0.2),
+	}}}
 	for _, c := range []struct {
 		job  client.JobInfo
 		want string
 	}{
-		{client.JobInfo{State: client.Scheduled, RetriesLeft: new(3), WaitingFor: &client.WaitingFor{Kind: "due", Until: until}}, "Attempt 1 of 4 is due in 59m51s."},
+		{client.JobInfo{
+			State: client.Scheduled, RetriesLeft: new(3),
+			WaitingFor: &client.WaitingFor{Kind: "due", Until: until},
+		}, "Attempt 1 of 4 is due in 59m51s."},
 		{
-			client.JobInfo{State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed, WaitingFor: &client.WaitingFor{Kind: "retry", Until: until}},
+			client.JobInfo{
+				State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed,
+				WaitingFor: &client.WaitingFor{Kind: "retry", Until: until},
+			},
 			"Attempt 2 of 3 follows in 59m51s; attempt 1 was answered 503 after 31ms.",
 		},
 		{
-			client.JobInfo{State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed, WaitingFor: &client.WaitingFor{Kind: "end", Until: until}},
+			client.JobInfo{
+				State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed,
+				WaitingFor: &client.WaitingFor{Kind: "end", Until: until},
+			},
 			"Dead in 59m51s, without another attempt; attempt 1 was answered 503 after 31ms.",
 		},
 		{
-			client.JobInfo{State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused, WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until}},
-			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver failed.",
+			client.JobInfo{
+				State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused,
+				WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until},
+			},
+			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
+				"failed.",
 		},
 		{
-			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until}},
-			"Attempt 1 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver failed; the job expires in 20m, before that.",
+			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: &client.WaitingFor{
+				Kind: "breaker", Until: until,
+			}},
+			"Attempt 1 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
+				"failed; the job expires in 20m, before that.",
 		},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "breaker"}}, "Attempt 1 waits for the breaker of lane pay.example:443, which opened because the receiver failed."},
-		{client.JobInfo{State: client.Ready, RetriesLeft: new(0), WaitingFor: &client.WaitingFor{Kind: "paused"}}, "Attempt 1 of 1 waits for the end of a pause."},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Until: now.Add(3 * time.Second)}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "lane_full", Until: now}}, "Attempt 1 waits for an attempt of lane pay.example:443 to end."},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "topic_full"}}, "Attempt 1 waits for an attempt of topic pay to end."},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "quota_of_tomorrow"}}, "Attempt 1 waits for quota_of_tomorrow."},
-		{client.JobInfo{State: client.Ready, AttemptsMade: 1, Attempts: refused, NextAttemptAt: now}, "Attempt 2 is due now; attempt 1 got no answer: the connection was refused."},
+		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "breaker"}}, "Attempt 1 waits for " +
+			"the breaker of lane pay.example:443, which opened because the receiver failed."},
+		{
+			client.JobInfo{State: client.Ready, RetriesLeft: new(0), WaitingFor: &client.WaitingFor{Kind: "paused"}},
+			"Attempt 1 of 1 waits for the end of a pause.",
+		},
+		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Until: now.Add(3 *
+			time.Second)}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
+		{
+			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "lane_full", Until: now}},
+			"Attempt 1 waits for an attempt of lane pay.example:443 to end.",
+		},
+		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "topic_full"}}, "Attempt 1 waits " +
+			"for an attempt of topic pay to end."},
+		{
+			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "quota_of_tomorrow"}},
+			"Attempt 1 waits for quota_of_tomorrow.",
+		},
+		{client.JobInfo{State: client.Ready, AttemptsMade: 1, Attempts: refused, NextAttemptAt: now}, "Attempt 2 is " +
+			"due now; attempt 1 got no answer: the connection was refused."},
 		{client.JobInfo{State: client.Running, RetriesLeft: new(2), AttemptsMade: 1}, "Attempt 2 of 4 runs now."},
-		{client.JobInfo{State: client.Running, CancelRequested: true}, "Attempt 1 runs now. The job is cancelled unless it succeeds."},
-		{client.JobInfo{State: client.Dead, Reason: "expired", EndedAt: now.Add(-time.Hour)}, "Died 1h ago, because its expiry passed, or would have before the next attempt."},
+		{client.JobInfo{State: client.Running, CancelRequested: true}, "Attempt 1 runs now. The job is cancelled " +
+			"unless it succeeds."},
+		{client.JobInfo{State: client.Dead, Reason: "expired", EndedAt: now.Add(-time.Hour)}, "Died 1h ago, because " +
+			"its expiry passed, or would have before the next attempt."},
 		{
-			client.JobInfo{State: client.Cancelled, AttemptsMade: 2, EndedAt: now.Add(-time.Hour), Events: []client.Event{{Kind: "cancelled", Actor: "mia"}, {Kind: "edited", Actor: "otto"}}},
+			client.JobInfo{
+				State: client.Cancelled, AttemptsMade: 2, EndedAt: now.Add(-time.Hour),
+				Events: []client.Event{{Kind: "cancelled", Actor: "mia"}, {Kind: "edited", Actor: "otto"}},
+			},
 			"Cancelled 1h ago by mia, after 2 attempts.",
 		},
 		{client.JobInfo{State: client.Cancelled, EndedAt: now}, "Cancelled just now, before an attempt."},
@@ -90,12 +130,15 @@ func TestJob_RebuildsOnlyWhatIsLive(t *testing.T) {
 func TestOutcome_SaysWhatCameOfAnAttempt(t *testing.T) {
 	for want, a := range map[string]client.AttemptSummary{
 		"was answered 200 after 20ms": {Status: 200, DurationMS: new(20.0), Verdict: "delivered"},
-		"was answered 200 after 10s, but the timeout expired while reading the answer": {Status: 200, DurationMS: new(10000.0), ErrorClass: "timeout_body"},
-		"was lost: its process reported no result, so the request may have been made":  {Kind: "lost"},
-		"failed after 1s: the consumer reported a failure":                             {ErrorClass: "consumer", DurationMS: new(1000.0)},
-		"was delivered after 1s":                              {Verdict: "delivered", DurationMS: new(1000.0)},
-		"got no answer: the timeout expired before an answer": {ErrorClass: "timeout_headers", DurationMS: new(10000.0)},
-		"got no answer: a_class_of_tomorrow":                  {ErrorClass: "a_class_of_tomorrow"},
+		"was answered 200 after 10s, but the timeout expired while reading the " +
+			"answer": {Status: 200, DurationMS: new(10000.0), ErrorClass: "timeout_body"},
+		"was lost: its process reported no result, so the request may have been made": {Kind: "lost"},
+		"failed after 1s: the consumer reported a " +
+			"failure": {ErrorClass: "consumer", DurationMS: new(1000.0)},
+		"was delivered after 1s": {Verdict: "delivered", DurationMS: new(1000.0)},
+		"got no answer: the timeout expired before an " +
+			"answer": {ErrorClass: "timeout_headers", DurationMS: new(10000.0)},
+		"got no answer: a_class_of_tomorrow": {ErrorClass: "a_class_of_tomorrow"},
 	} {
 		require.Equal(t, want, outcome(&client.Attempt{AttemptSummary: a}))
 	}
@@ -104,19 +147,23 @@ func TestOutcome_SaysWhatCameOfAnAttempt(t *testing.T) {
 func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
 	j := &client.JobInfo{
-		Lane: "pay.example:443", State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50), ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: at(55)},
-		Attempts: []client.Attempt{
+		Lane: "pay.example:443", State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50),
+		ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: at(55)}, Attempts: []client.Attempt{
 			{AttemptSummary: client.AttemptSummary{N: 2, StartedAt: at(10), Status: 500, Verdict: "again"}},
 			{AttemptSummary: client.AttemptSummary{N: 3, StartedAt: at(30), Kind: "lost"}},
 		},
-		Events: []client.Event{{At: at(0), Kind: "created", Actor: "shop"}, {At: at(20), Kind: "edited", Fields: []string{"url", "retries"}, Actor: "mia"}},
+		Events: []client.Event{
+			{At: at(0), Kind: "created", Actor: "shop"},
+			{At: at(20), Kind: "edited", Fields: []string{"url", "retries"}, Actor: "mia"},
+		},
 	}
 	var texts []string
 	for _, e := range timeline(j) {
 		texts = append(texts, e.Text)
 	}
 	require.Equal(t, []string{
-		"registered by shop", "1 earlier attempt no longer kept", "attempt 2 was answered 500", "edited: url, retries by mia",
+		"registered by shop", "1 earlier attempt no longer kept", "attempt 2 was answered 500",
+		"edited: url, retries by mia",
 		"attempt 3 was lost: its process reported no result, so the request may have been made",
 		"attempt 4", "expires: no attempt starts later",
 	}, texts)
@@ -127,20 +174,29 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 
 	j.ExpiresAt = at(54)
 	all := timeline(j)
-	require.Equal(t, entry{At: at(54), Class: "next", Text: "expires before attempt 4 can start", Why: why, label: "expires", color: "c-expiry"}, all[len(all)-1])
+	require.Equal(t, entry{At: at(54), Class: "next", Text: "expires before attempt 4 can " +
+		"start", Why: why, label: "expires", color: "c-expiry"}, all[len(all)-1])
 	require.Len(t, all, len(texts)-1, "no attempt follows")
 }
 
 func TestTimeline_SaysWhetherACancellationEndedTheJob(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
-	delivered := client.Attempt{AttemptSummary: client.AttemptSummary{N: 1, StartedAt: at(1), Status: 200, Verdict: "delivered"}}
-	failed := client.Attempt{AttemptSummary: client.AttemptSummary{N: 1, StartedAt: at(1), Status: 500, Verdict: "cancelled"}}
+	delivered := client.Attempt{AttemptSummary: client.AttemptSummary{
+		N: 1, StartedAt: at(1),
+		Status: 200, Verdict: "delivered",
+	}}
+	failed := client.Attempt{AttemptSummary: client.AttemptSummary{
+		N: 1, StartedAt: at(1),
+		Status: 500, Verdict: "cancelled",
+	}}
 	for _, c := range []struct {
 		job  client.JobInfo
 		want []string
 	}{
 		{client.JobInfo{State: client.Cancelled, EndedAt: at(5)}, []string{"cancelled by mia"}},
-		{client.JobInfo{State: client.Running, CancelRequested: true}, []string{"cancellation requested by mia", "attempt 1 runs now"}},
+		{client.JobInfo{State: client.Running, CancelRequested: true}, []string{
+			"cancellation requested by mia", "attempt 1 runs now",
+		}},
 		{
 			client.JobInfo{State: client.Delivered, EndedAt: at(7), Attempts: []client.Attempt{delivered}},
 			[]string{"attempt 1 was answered 200", "cancellation requested by mia"},
@@ -170,7 +226,8 @@ func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {
 	require.Equal(t, "12 jobs match so far: jobs of topic pay, last answered 503.", lead(first, page(12), nil))
 	require.Equal(t, "No job matches so far: jobs of topic pay, last answered 503.", lead(first, page(0), nil))
 
-	v := &web.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?topic=pay&status=503", nil), Who: &client.Principal{}, Base: "."}
+	v := &web.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jobs?topic=pay&status=503",
+		nil), Who: &client.Principal{}, Base: "."}
 	short, full := new(listData), new(listData)
 	short.fill(v, first, page(12), nil)
 	require.Contains(t, short.GoOn, "search=long", "goes on for longer")

@@ -41,8 +41,8 @@ type attemptView struct {
 // maxAnswers bounds what a page shows of the answers to all attempts, in bytes of HTML.
 const maxAnswers = 20 << 10
 
-// attemptViews returns the attempts. Answers that are the same as that of the next attempt, and those that have no room, are left out,
-// the newest last.
+// attemptViews returns the attempts. Answers that are the same as that of the next attempt, and those that have no
+// room, are left out, the newest last.
 func attemptViews(attempts []client.Attempt) []*attemptView {
 	views := make([]*attemptView, len(attempts))
 	room := maxAnswers
@@ -71,7 +71,8 @@ func attemptViews(attempts []client.Attempt) []*attemptView {
 
 // sameAnswer reports whether two answers have the same headers, but for the date, and the same body.
 func sameAnswer(a, b *client.Attempt) bool {
-	if a.ResponseBody != b.ResponseBody || !bytes.Equal(a.ResponseBodyBase64, b.ResponseBodyBase64) || a.Status != b.Status {
+	if a.ResponseBody != b.ResponseBody || !bytes.Equal(a.ResponseBodyBase64, b.ResponseBodyBase64) ||
+		a.Status != b.Status {
 		return false
 	}
 	undated := func(h client.Headers) client.Headers {
@@ -126,7 +127,8 @@ func eventEntry(j *client.JobInfo, e client.Event) entry {
 	return entry{At: e.At, Text: text + actor(e.Actor), label: change, color: color}
 }
 
-// endedBy reports whether a job ended by an event: a cancellation. That of a running job is a request, which its attempt may outrun.
+// endedBy reports whether a job ended by an event: a cancellation. That of a running job is a request, which its
+// attempt may outrun.
 func endedBy(j *client.JobInfo, e client.Event) bool {
 	return e.Kind == "cancelled" && j.State == client.Cancelled && e.At.Equal(j.EndedAt)
 }
@@ -184,7 +186,8 @@ func headerLines(headers client.Headers) []string {
 func ending(j *client.JobInfo) []entry {
 	switch j.State {
 	case client.Dead:
-		return []entry{{At: j.EndedAt, Class: "dead", Text: "dead, because " + words.Reason(j.Reason), label: "dead", color: "c-dead"}}
+		return []entry{{At: j.EndedAt, Class: "dead", Text: "dead, because " +
+			words.Reason(j.Reason), label: "dead", color: "c-dead"}}
 	case client.Delivered:
 		if last := lastAttempt(j); last != nil && last.Verdict == "delivered" {
 			return nil
@@ -206,12 +209,18 @@ func ending(j *client.JobInfo) []entry {
 	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
 		why = "it waits for " + waitsFor(j)
 	}
-	expiry := entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later", label: "expires", color: "c-expiry"}
+	expiry := entry{
+		At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later",
+		label: "expires", color: "c-expiry",
+	}
 	if !expiry.At.IsZero() && expiry.At.Before(at) && j.State != client.Running {
 		expiry.Text, expiry.Why = "expires before "+text+" can start", why
 		return []entry{expiry}
 	}
-	next := []entry{{At: at, Class: "next", Text: text, Why: why, label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next"}}
+	next := []entry{{
+		At: at, Class: "next", Text: text, Why: why,
+		label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next",
+	}}
 	if !expiry.At.IsZero() {
 		next = append(next, expiry)
 	}

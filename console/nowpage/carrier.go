@@ -2,7 +2,8 @@ package nowpage
 
 import "time"
 
-// overdue is how long a job is due and waits when nothing can be said about the carrier: it moves due jobs at least once a second.
+// overdue is how long a job is due and waits when nothing can be said about the carrier: it moves due jobs at least
+// once a second.
 const overdue = 5 * time.Second
 
 // carrier is what the counts show of the carrier.
@@ -11,8 +12,9 @@ type carrier struct {
 	Text    string // empty: there are no counts
 }
 
-// carrier returns whether the carrier moves due jobs in time. The API does not tell which process carries, and counts due jobs as ready
-// whether it has moved them or not. So late jobs may be the carrier's fault, the workers' or a lane's.
+// carrier returns whether the carrier moves due jobs in time. The API does not tell which process carries, and counts
+// due jobs as ready whether it has moved them or not. So late jobs may be the carrier's fault, the workers' or a
+// lane's.
 func (s *state) carrier() carrier {
 	c := s.counts
 	switch {

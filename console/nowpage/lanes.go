@@ -90,7 +90,8 @@ func (s *state) lanes() []lane {
 			continue
 		}
 		l := lane{
-			Topic: item.Topic, Lane: item.Lane, TopicTo: s.v.Path("topics", item.Topic), LaneTo: s.laneTo(item.Topic, item.Lane),
+			Topic: item.Topic, Lane: item.Lane, TopicTo: s.v.Path("topics", item.Topic),
+			LaneTo:  s.laneTo(item.Topic, item.Lane),
 			JobsTo:  s.v.PathQuery(s.v.Path("jobs"), "topic", item.Topic, "lane", item.Lane),
 			Waiting: item.Scheduled + item.Ready, Running: item.Running, Oldest: item.OldestDueAt,
 		}
@@ -102,7 +103,10 @@ func (s *state) lanes() []lane {
 			l.Reasons = append(l.Reasons, reason{pill, untilWords(r.Code), r.Until, r.Since, r.By, r.Note, r.Detail})
 		}
 		if f := item.LastFailure; f != nil {
-			l.Failure = &failure{Words: failureWords(f), Error: f.Error, At: f.At, JobID: f.JobID, JobTo: s.v.Path("jobs", f.JobID)}
+			l.Failure = &failure{
+				Words: failureWords(f), Error: f.Error, At: f.At, JobID: f.JobID,
+				JobTo: s.v.Path("jobs", f.JobID),
+			}
 		}
 		lanes = append(lanes, l)
 	}
@@ -121,7 +125,8 @@ func (s *state) lanesNote() string {
 	var notes []string
 	if more := s.held.Total - len(s.held.Items); more > 0 {
 		which, verb, end := "more lane", " hold jobs back", "; these are the worst."
-		if !slices.ContainsFunc(s.held.Items, func(l client.HeldLane) bool { return !isPausedOnly(&l) }) { // none is listed
+		// none is listed
+		if !slices.ContainsFunc(s.held.Items, func(l client.HeldLane) bool { return !isPausedOnly(&l) }) {
 			which, end = "other lane", "."
 		}
 		if more == 1 {
@@ -130,7 +135,8 @@ func (s *state) lanesNote() string {
 		notes = append(notes, words.Count(int64(more), which)+verb+end)
 	}
 	if !s.held.Exact {
-		notes = append(notes, "The search ended after "+words.Count(int64(s.held.LookedAt), "lane")+", so there may be others.")
+		notes = append(notes,
+			"The search ended after "+words.Count(int64(s.held.LookedAt), "lane")+", so there may be others.")
 	}
 	return strings.Join(notes, " ")
 }
@@ -150,14 +156,19 @@ func (s *state) pauses() []pause {
 		if !t.Paused {
 			continue
 		}
-		all = append(all, pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
+		all = append(all,
+			pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
 	}
 	if s.held != nil {
 		for i := range s.held.Items {
 			item := &s.held.Items[i]
 			for _, r := range item.Reasons {
-				if r.Code == "topic_paused" && !slices.ContainsFunc(all, func(p pause) bool { return p.Topic == item.Topic }) {
-					all = append(all, pause{Topic: item.Topic, To: s.v.Path("topics", item.Topic), Since: r.Since, By: r.By, Note: r.Note})
+				if r.Code == "topic_paused" &&
+					!slices.ContainsFunc(all, func(p pause) bool { return p.Topic == item.Topic }) {
+					all = append(all, pause{
+						Topic: item.Topic, To: s.v.Path("topics", item.Topic),
+						Since: r.Since, By: r.By, Note: r.Note,
+					})
 				}
 			}
 		}

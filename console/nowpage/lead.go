@@ -17,7 +17,8 @@ const (
 	maxNamed = 3
 	// late is how late the oldest job is when the page says so: attempts begin within milliseconds otherwise.
 	late = 10 * time.Second
-	// enough is the number of samples that say that nothing is delivered: those of a minute, as a server may deliver once a minute.
+	// enough is the number of samples that say that nothing is delivered: those of a minute, as a server may deliver
+	// once a minute.
 	enough = int(time.Minute / sampler.Step)
 )
 
@@ -163,7 +164,8 @@ func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 func (s *state) addUnexplained(l *lead) {
 	if n := s.counts.Running; n > 0 { // they may take long
 		l.Class = "warn"
-		l.add("%s running, and the oldest due job has waited for %s.", words.CountVerb(n, "attempt", "is", "are"), s.lateWords())
+		l.add("%s running, and the oldest due job has waited for %s.",
+			words.CountVerb(n, "attempt", "is", "are"), s.lateWords())
 		return
 	}
 	l.add("the oldest due job has waited for %s", s.lateWords())
@@ -199,7 +201,8 @@ func (s *state) addUnexplained(l *lead) {
 
 // oldestTopic returns the settings of the topic whose job has been due for longest; nil: they are not known.
 func (s *state) oldestTopic() *client.Topic {
-	i := slices.IndexFunc(s.topics, func(c client.TopicCounts) bool { return c.OldestDueAt.Equal(s.counts.OldestDueAt) })
+	i := slices.IndexFunc(s.topics,
+		func(c client.TopicCounts) bool { return c.OldestDueAt.Equal(s.counts.OldestDueAt) })
 	if i < 0 {
 		return nil
 	}
@@ -213,8 +216,8 @@ func (s *state) oldestTopic() *client.Topic {
 // lateWords returns how late the oldest job is.
 func (s *state) lateWords() string { return words.Duration(s.oldestLate().Truncate(time.Second)) }
 
-// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where jobs are late,
-// something holds jobs back, and it is not known whether others are delivered.
+// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where
+// jobs are late, something holds jobs back, and it is not known whether others are delivered.
 func (s *state) addFlow(l *lead, holds bool) {
 	isLate, delivered := s.isLate(), s.samples.LastMinute("delivered")
 	if s.counts != nil || delivered > 0 {
@@ -231,13 +234,15 @@ func (s *state) addFlow(l *lead, holds bool) {
 	case s.counts == nil && s.samples.Steps == 0:
 		l.add("The first numbers are there within 5 s.")
 	case s.counts == nil && math.IsNaN(delivered):
-		l.add("It is not known whether callbacks flow: the live stream of attempts could not be followed in the last minute.")
+		l.add("It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
+			"minute.")
 	case s.counts == nil:
 		l.add("Nothing was delivered in the last minute.")
 	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
 		l.add("Nothing waits: all jobs have ended.")
 	case s.counts.Running == 0 && s.oldestLate() < 0 && !s.counts.OldestDueAt.IsZero():
-		l.add("Nothing is due: %s, the next one at ", words.CountVerb(s.counts.Scheduled+s.counts.Ready, "job", "waits", "wait"))
+		l.add("Nothing is due: %s, the next one at ", words.CountVerb(s.counts.Scheduled+
+			s.counts.Ready, "job", "waits", "wait"))
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
 	case !isLate && s.counts.Running > 0:

@@ -13,7 +13,8 @@ var limitCodes = []string{"lane_full", "lane_rate", "topic_rate"}
 
 // isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
 func isAtLimitOnly(l *client.HeldLane) bool {
-	return !slices.ContainsFunc(l.Reasons, func(r client.HoldReason) bool { return !slices.Contains(limitCodes, r.Code) })
+	return !slices.ContainsFunc(l.Reasons,
+		func(r client.HoldReason) bool { return !slices.Contains(limitCodes, r.Code) })
 }
 
 // failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.

@@ -19,7 +19,8 @@ const shown = 15 * time.Minute
 // pages has what the page remembers between visits.
 type pages struct {
 	samplers *sampler.Samplers
-	held     sampler.AnswerCache[*client.HeldLanes] // by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
+	// by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
+	held sampler.AnswerCache[*client.HeldLanes]
 }
 
 // New returns the page.
@@ -57,8 +58,8 @@ func (p *pages) now(v *web.Visit) (web.Answer, error) {
 	}
 	s.samples = p.samplers.Visit(v.Audience, v.API, counted, shown)
 	data := &now{
-		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(), LanesNote: s.lanesNote(), Paused: s.pauses(),
-		Carrier: s.carrier(), Samples: s.completeness(),
+		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(),
+		LanesNote: s.lanesNote(), Paused: s.pauses(), Carrier: s.carrier(), Samples: s.completeness(),
 	}
 	if s.isFresh() && s.fault == "" {
 		data.Start = newStart(v)

@@ -62,7 +62,8 @@ func TestNow_SaysHowToBegin(t *testing.T) {
 		page := site.Golden("fresh", "")
 		require.Equal(t, "No job has been registered yet.", lead(t, page))
 		require.Contains(t, page, "curl http://localhost/v1/jobs")
-		proxied := site.Do(http.MethodGet, "", nil, "X-Forwarded-Proto", "https", "X-Forwarded-Prefix", "/ringback/").OK()
+		proxied := site.Do(http.MethodGet, "", nil, "X-Forwarded-Proto", "https",
+			"X-Forwarded-Prefix", "/ringback/").OK()
 		require.Contains(t, proxied, "curl https://localhost/ringback/v1/jobs")
 		hostile := site.Do(http.MethodGet, "", nil, "X-Forwarded-Proto", "';id", "X-Forwarded-Prefix", "/$(id)").OK()
 		require.Contains(t, hostile, "curl http://localhost/v1/jobs")
@@ -127,8 +128,10 @@ func TestNow_NamesReceiversInTrouble(t *testing.T) {
 		register(site, "order", "fine.example", 3)
 		site.Advance(5 * time.Second)
 		page := site.Golden("trouble", "")
-		require.Regexp(t, `^Callbacks flow\. 2 receivers are in trouble: down\.example:443 \(answered 503 at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) `+
-			`and busy\.example:443 \(answered 429 at \d\d:\d\d:\d\d, asked for a pause, left alone until \d\d:\d\d:\d\d\)\. Topic mail is paused\. The oldest due job has waited for 10s\.$`, lead(t, page))
+		require.Regexp(t, `^Callbacks flow\. 2 receivers are in trouble: down\.example:443 \(answered 503 at `+
+			`\d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) `+
+			`and busy\.example:443 \(answered 429 at \d\d:\d\d:\d\d, asked for a pause, left alone until `+
+			`\d\d:\d\d:\d\d\)\. Topic mail is paused\. The oldest due job has waited for 10s\.$`, lead(t, page))
 		require.Contains(t, page, `href="./topics/pay/lanes/down.example:443"`)
 		require.Contains(t, page, "until the template is mended")
 	})
@@ -144,7 +147,8 @@ func TestNow_SaysThatNothingIsDelivered(t *testing.T) {
 		site.Advance(50 * time.Second)
 		page := site.Get("").OK()
 		require.Contains(t, page, `class="lead sentence bad"`)
-		require.Regexp(t, `^Nothing is being delivered: refused\.example:443 \(the connection was refused at \d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) is in trouble\.$`,
+		require.Regexp(t, `^Nothing is being delivered: refused\.example:443 \(the connection was refused at `+
+			`\d\d:\d\d:\d\d, breaker open until \d\d:\d\d:\d\d\) is in trouble\.$`,
 			lead(t, page))
 	})
 }
@@ -168,7 +172,8 @@ func TestNow_SaysHowManyJobsAPauseHolds(t *testing.T) {
 		site := newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v1/lanes/held" { // which lists the worst lanes only
-					_, _ = w.Write([]byte(`{"items": [{"topic": "mail", "lane": "a", "ready": 1, "reasons": [{"code": "topic_paused"}]}], "total": 20, "exact": true}`))
+					_, _ = w.Write([]byte(`{"items": [{"topic": "mail", "lane": "a", "ready": 1, "reasons": ` +
+						`[{"code": "topic_paused"}]}], "total": 20, "exact": true}`))
 					return
 				}
 				h.ServeHTTP(w, r)
@@ -224,7 +229,8 @@ func TestNow_ShowsTokensOfTopicsWhatTheyMaySee(t *testing.T) {
 		site.Advance(time.Second)
 		site.SignIn(site.Token("mia", "read", "crm"))
 		page := site.Get("").OK()
-		require.Contains(t, consoletest.Text(page), "Your token may see the topic crm only: everything here is about it.")
+		require.Contains(t, consoletest.Text(page),
+			"Your token may see the topic crm only: everything here is about it.")
 		require.NotContains(t, page, "down.example")
 		site.SignIn(site.Token("otto", "read", "crm", "order.*"))
 		site.Get("").OK()
@@ -285,7 +291,9 @@ func TestNow_UpdatesItself(t *testing.T) {
 func TestNow_RequiresARoleThatReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, consoletest.Options{Tokens: true})
-		for role, status := range map[string]int{"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden} {
+		for role, status := range map[string]int{
+			"read": http.StatusOK, "operate": http.StatusOK, "admin": http.StatusOK, "publish": http.StatusForbidden,
+		} {
 			site.SignIn(site.Token(role, role))
 			site.Get("").Is(status)
 		}
@@ -308,7 +316,10 @@ func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_ = json.NewEncoder(w).Encode(map[string]any{"status": http.StatusServiceUnavailable, "code": "not_ready", "detail": f.detail})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"status": http.StatusServiceUnavailable,
+		"code":   "not_ready", "detail": f.detail,
+	})
 }
 
 // newFailingSite starts a site whose API can fail.
@@ -323,13 +334,15 @@ func newFailingSite(t *testing.T, detail string, paths ...string) (*consoletest.
 
 func TestNow_SaysThatTheProcessIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats", "/v1/lanes/held", "/v1/topics", "/v1/stream")
+		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats",
+			"/v1/lanes/held", "/v1/topics", "/v1/stream")
 		register(site, "order", "fine.example", 3)
 		api.on.Store(true)
 		site.Get("").OK()
 		synctest.Wait() // the sampler that this visit started has seen that it cannot follow the stream
 		page := site.Golden("not-ready", "")
-		require.Equal(t, "This process is not ready: the store <b>does not</b> answer. It is not known whether callbacks flow.", lead(t, page))
+		require.Equal(t, "This process is not ready: the store <b>does not</b> answer. It is not known whether "+
+			"callbacks flow.", lead(t, page))
 		require.NotContains(t, page, "<b>does")
 	})
 }
@@ -344,10 +357,12 @@ func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
 		site.Advance(5 * time.Second)
 		page := site.Get("").OK()
 		require.Equal(t, "Callbacks flow.", lead(t, page), "the counters say so")
-		require.Contains(t, consoletest.Text(page), "cannot be followed now, so failed attempts and lateness are missing (a process serves streams to 16 clients: retry later).")
+		require.Contains(t, consoletest.Text(page), "cannot be followed now, so failed attempts and lateness are "+
+			"missing (a process serves streams to 16 clients: retry later).")
 		api.on.Store(false)
 		site.Advance(15 * time.Second)
-		require.Regexp(t, `Complete, but for \d+s in which the API or its live stream could not be read\.`, consoletest.Text(site.Get("").OK()))
+		require.Regexp(t, `Complete, but for \d+s in which the API or its live stream could not be read\.`,
+			consoletest.Text(site.Get("").OK()))
 	})
 }
 

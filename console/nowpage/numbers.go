@@ -21,7 +21,10 @@ type card struct {
 func (s *state) cards() []card {
 	var cards []card
 	if c := s.counts; c != nil {
-		waiting := card{Label: "Waiting", Value: words.Number(c.Scheduled + c.Ready), Note: words.Number(c.Ready) + " due now"}
+		waiting := card{
+			Label: "Waiting", Value: words.Number(c.Scheduled + c.Ready),
+			Note: words.Number(c.Ready) + " due now",
+		}
 		running := card{Label: "Running", Value: words.Number(c.Running), Note: "attempts in flight"}
 		delivered := card{Label: "Delivered", Value: words.Number(c.Delivered), Note: "in all"}
 		deadJobs := card{Label: "Dead", Value: words.Number(c.Dead), Note: "none"}
@@ -42,11 +45,13 @@ func (s *state) dueCard() card {
 	case s.counts.OldestDueAt.IsZero():
 		return card{Label: "Oldest due", Value: "–", Note: "nothing waits"}
 	case by < 0:
-		return card{Label: "Next due", Value: words.In(s.counts.OldestDueAt, s.countedAt()), Note: "at " + words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
+		return card{Label: "Next due", Value: words.In(s.counts.OldestDueAt, s.countedAt()), Note: "at " +
+			words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
 	case by < time.Second:
 		return card{Label: "Oldest due", Value: "now", Note: "on time"}
 	default:
-		c := card{Label: "Oldest due", Value: words.Duration(by.Truncate(time.Second)) + " late", Note: "due at " + words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
+		c := card{Label: "Oldest due", Value: words.Duration(by.Truncate(time.Second)) + " late", Note: "due at " +
+			words.When(s.counts.OldestDueAt, s.v.Now, time.UTC)}
 		if by >= late {
 			c.Class = "warn"
 		}
@@ -103,7 +108,10 @@ func newCharts(s *sampler.Samples) *charts {
 	}
 	from, to := s.From.UTC(), s.To.UTC()
 	c.Attempts = chart.Stack(verdicts, from, to, "Attempts a second")
-	c.Lateness = chart.Lines([]chart.Series{{Name: "p50", Class: "c-p50", Values: s.P50}, {Name: "p99", Class: "c-p99", Values: s.P99}}, from, to, "Lateness")
+	c.Lateness = chart.Lines([]chart.Series{
+		{Name: "p50", Class: "c-p50", Values: s.P50},
+		{Name: "p99", Class: "c-p99", Values: s.P99},
+	}, from, to, "Lateness")
 	return c
 }
 
@@ -120,7 +128,8 @@ func isAboveZero(values []float64) bool {
 func (s *state) completeness() string {
 	switch {
 	case s.samples.Fault != nil:
-		text := "Incomplete: the live stream of attempts cannot be followed now, so failed attempts and lateness are missing"
+		text := "Incomplete: the live stream of attempts cannot be followed now, so failed attempts and lateness are " +
+			"missing"
 		if s.Restricted != nil {
 			text = "Incomplete: the live stream of attempts cannot be followed now"
 		}
@@ -137,7 +146,8 @@ func (s *state) completeness() string {
 	since := s.v.Now.Add(-time.Duration(s.samples.Steps) * sampler.Step)
 	text := "Complete since " + words.When(since, s.v.Now, time.UTC) + ", in steps of 5\u00a0s."
 	if missing := s.samples.Missing(); missing > 0 {
-		text = "Complete, but for " + words.Duration(missing) + " in which the API or its live stream could not be read."
+		text = "Complete, but for " + words.Duration(missing) +
+			" in which the API or its live stream could not be read."
 	}
 	return text
 }

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// maxTopics bounds the topics that are counted, and whose settings are looked through for pauses: one page of the lists.
+	// maxTopics bounds the topics that are counted, and whose settings are looked through for pauses: one page of the
+	// lists.
 	maxTopics = sampler.StatsTopics
 	// maxOwnTopics bounds the topics that are counted for a token that is restricted to topics.
 	maxOwnTopics = 10

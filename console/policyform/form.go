@@ -20,8 +20,8 @@ type Form[S any] struct {
 	// allocate returns a copy in which all objects exist, trim sets those to nil that are empty.
 	allocate func(S) S
 	trim     func(*S)
-	// nulls returns the names of the members of an object that get their default; of the settings themselves for an empty name. nil:
-	// the object has no members that can be left out.
+	// nulls returns the names of the members of an object that get their default; of the settings themselves for an
+	// empty name. nil: the object has no members that can be left out.
 	nulls func(s *S, object string) *[]string
 	// defaults are the settings that hold where none are set.
 	defaults Values
@@ -97,8 +97,8 @@ func (f *field[S]) clean(text string) string {
 	return text
 }
 
-// Change returns what changes settings to what was typed: only fields whose text differs. Fields that were not sent stay. changed are
-// the names of those that differ, and of objects that are removed.
+// Change returns what changes settings to what was typed: only fields whose text differs. Fields that were not sent
+// stay. changed are the names of those that differ, and of objects that are removed.
 func (f *Form[S]) Change(set S, typed Values) (change S, changed []string, errs web.FormErrors) {
 	set = f.allocate(set)
 	var none S

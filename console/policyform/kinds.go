@@ -270,8 +270,8 @@ func parseHeaders(text string) (client.Headers, error) {
 	return h, nil
 }
 
-// changeOfHeaders returns the headers that differ in more than the spaces around values, which a form does not keep. Those that are
-// removed have no values.
+// changeOfHeaders returns the headers that differ in more than the spaces around values, which a form does not keep.
+// Those that are removed have no values.
 func changeOfHeaders(before, typed client.Headers) client.Headers {
 	change := make(client.Headers)
 	for name, values := range typed {

@@ -73,9 +73,11 @@ func attemptsSentence(p client.Policy) string {
 	if retries <= 0 {
 		return "A job has one attempt" + timeout + ", and no retries."
 	}
-	text := "A job has up to " + words.Count(int64(retries)+1, "attempt") + timeout + " within " + words.Duration(span(p))
+	text := "A job has up to " + words.Count(int64(retries)+1, "attempt") + timeout + " within " +
+		words.Duration(span(p))
 	if p.Jitter != nil && *p.Jitter > 0 {
-		text += ", and each wait is lengthened at random by up to " + strconv.FormatFloat(*p.Jitter*100, 'f', -1, 64) + "%"
+		text += ", and each wait is lengthened at random by up to " + strconv.FormatFloat(*p.Jitter*100, 'f', -1, 64) +
+			"%"
 	}
 	return words.Sentence(text)
 }
@@ -148,7 +150,8 @@ func breakerSentence(p client.Policy) string {
 	if b == nil || b.Failures == nil || *b.Failures == 0 {
 		return "Breakers are off: jobs are attempted however often their receiver failed."
 	}
-	return words.Sentence("After", words.Count(int64(*b.Failures), "failure"), "in a row the breaker of a lane opens for", units.FormatDuration(b.Open))
+	return words.Sentence("After", words.Count(int64(*b.Failures), "failure"),
+		"in a row the breaker of a lane opens for", units.FormatDuration(b.Open))
 }
 
 func callbackSentences(p client.Policy) []string {

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	// reuse is how many times as long as it took an answer is used again: readers cause at most that part of the time's load.
+	// reuse is how many times as long as it took an answer is used again: readers cause at most that part of the time's
+	// load.
 	reuse = 50
 	// longestReuse bounds the age of an answer, apart from the time that it takes.
 	longestReuse = 10 * time.Second
 )
 
-// AnswerCache has the last answers to requests that take long where there is much to look at, by key, so that many readers cost what one
-// does. An answer that took 20 ms is used for one second, one of 1 ms nearly not at all. The zero value has none. It is safe for
-// concurrent use.
+// AnswerCache has the last answers to requests that take long where there is much to look at, by key, so that many
+// readers cost what one does. An answer that took 20 ms is used for one second, one of 1 ms nearly not at all. The zero
+// value has none. It is safe for concurrent use.
 type AnswerCache[T any] struct {
 	mu  sync.Mutex
 	all map[string]*cachedAnswer[T]
@@ -40,9 +41,12 @@ func (a *cachedAnswer[T]) isDone() bool {
 	}
 }
 
-// Read returns the last answer while it is recent for what it took, or else what read returns, and when that was requested. While
-// somebody reads, the others wait for that answer. An error is that of its reader alone: the next one tries again.
-func (c *AnswerCache[T]) Read(ctx context.Context, key string, read func(context.Context) (T, error)) (value T, at time.Time, err error) {
+// Read returns the last answer while it is recent for what it took, or else what read returns, and when that was
+// requested. While somebody reads, the others wait for that answer. An error is that of its reader alone: the next one
+// tries again.
+func (c *AnswerCache[T]) Read(
+	ctx context.Context, key string, read func(context.Context) (T, error),
+) (value T, at time.Time, err error) {
 	for {
 		a, isMine := c.join(key)
 		if isMine {
@@ -63,7 +67,8 @@ func (c *AnswerCache[T]) Read(ctx context.Context, key string, read func(context
 	}
 }
 
-// join returns the answer of a key that can be used, or that somebody requests; or a new one, which the caller has to request.
+// join returns the answer of a key that can be used, or that somebody requests; or a new one, which the caller has to
+// request.
 func (c *AnswerCache[T]) join(key string) (a *cachedAnswer[T], isMine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -97,7 +97,8 @@ func TestAnswerCache_LetsTheNextReaderTryAfterAnError(t *testing.T) {
 
 func TestAnswerCache_LetsTheNextReaderTryAfterAPanic(t *testing.T) {
 	var c sampler.AnswerCache[int]
-	require.Panics(t, func() { _, _, _ = c.Read(t.Context(), "a", func(context.Context) (int, error) { panic("read") }) })
+	require.Panics(t,
+		func() { _, _, _ = c.Read(t.Context(), "a", func(context.Context) (int, error) { panic("read") }) })
 	n, _, err := c.Read(t.Context(), "a", func(context.Context) (int, error) { return 7, nil })
 	require.NoError(t, err)
 	require.Equal(t, 7, n)

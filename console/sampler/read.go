@@ -24,7 +24,8 @@ var (
 
 // isRefused reports whether an error says that the token may not read any more, or that its namespace is gone.
 func isRefused(err error) bool {
-	return errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) || errors.Is(err, client.ErrNotFound)
+	return errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrForbidden) ||
+		errors.Is(err, client.ErrNotFound)
 }
 
 // run ends steps until ctx ends or isDone says so.

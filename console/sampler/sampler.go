@@ -14,12 +14,13 @@ const (
 	Step = 5 * time.Second
 	// History is the time for which samples are kept.
 	History = time.Hour
-	// Linger is how long a sampler goes on after the last visit, so that those who look at other pages find their charts again.
+	// Linger is how long a sampler goes on after the last visit, so that those who look at other pages find their
+	// charts again.
 	Linger = 10 * time.Minute
 	// MaxAudiences bounds the samplers.
 	MaxAudiences = 64
-	// MaxStreams bounds the streams that samplers follow at a time: a process serves few, and others need some. Samplers without one
-	// have what the counters say.
+	// MaxStreams bounds the streams that samplers follow at a time: a process serves few, and others need some.
+	// Samplers without one have what the counters say.
 	MaxStreams = 6
 	// StatsTopics is the number of topics in Stats.
 	StatsTopics = 50
@@ -50,16 +51,16 @@ func New(onShutdown func(func()) (stop func() bool)) *Samplers {
 	return s
 }
 
-// Stats returns the counters of a namespace with its first topics, and when they were requested. The answers are shared by all who may
-// read them, and by samplers.
+// Stats returns the counters of a namespace with its first topics, and when they were requested. The answers are shared
+// by all who may read them, and by samplers.
 func (s *Samplers) Stats(ctx context.Context, namespace string, source Source) (*client.Stats, time.Time, error) {
 	return s.stats.Read(ctx, namespace, func(ctx context.Context) (*client.Stats, error) {
 		return source.StatsPage(ctx, client.PageOptions{Limit: StatsTopics})
 	})
 }
 
-// Visit returns the samples of an audience in the last time, at most History, and keeps its sampler alive. The first visit starts it.
-// namespace is the one whose counters the source may read; empty: it may read none.
+// Visit returns the samples of an audience in the last time, at most History, and keeps its sampler alive. The first
+// visit starts it. namespace is the one whose counters the source may read; empty: it may read none.
 func (s *Samplers) Visit(audience string, source Source, namespace string, last time.Duration) Samples {
 	s.mu.Lock()
 	one := s.all[audience]
@@ -84,7 +85,9 @@ func (s *Samplers) start(audience string, source Source, namespace string) *samp
 	ctx, cancel := context.WithCancel(context.Background())
 	one := &sampler{source: source, cancel: cancel, streams: s.streams}
 	if namespace != "" {
-		one.readStats = func(ctx context.Context) (*client.Stats, time.Time, error) { return s.Stats(ctx, namespace, source) }
+		one.readStats = func(ctx context.Context) (*client.Stats, time.Time, error) {
+			return s.Stats(ctx, namespace, source)
+		}
 	}
 	one.began(time.Now())
 	s.all[audience] = one

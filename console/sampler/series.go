@@ -23,8 +23,8 @@ const (
 // verdicts are those of attempts, in the order of Samples.Verdicts.
 var verdicts = [...]string{"delivered", "again", "dead", "cancelled", "released"}
 
-// Indexes of verdicts. The counters know how many jobs were delivered. Only the stream knows which attempts failed: jobs that are dead
-// may have expired without one.
+// Indexes of verdicts. The counters know how many jobs were delivered. Only the stream knows which attempts failed:
+// jobs that are dead may have expired without one.
 const (
 	delivered = iota
 	again
@@ -123,8 +123,8 @@ func (s *sampler) disconnect(err error) {
 	s.current.whole, s.current.broken = false, true
 }
 
-// take ends the step, and returns what the stream sent in it. Steps that ended before, because the process was suspended or the API
-// was slow, are gaps.
+// take ends the step, and returns what the stream sent in it. Steps that ended before, because the process was
+// suspended or the API was slow, are gaps.
 func (s *sampler) take(now time.Time) tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,8 @@ func (s *sampler) add(t tally, c *counters) {
 	s.push(one, t.late)
 }
 
-// perSecond returns the rate of a counter; NaN: it has not been read again, or it has been reset, as when a topic is deleted.
+// perSecond returns the rate of a counter; NaN: it has not been read again, or it has been reset, as when a topic is
+// deleted.
 func perSecond(delta int64, in time.Duration) float64 {
 	if delta < 0 || in <= 0 {
 		return math.NaN()
@@ -199,7 +200,8 @@ func quantile(sorted []float64, q float64) float64 {
 
 // Samples are the samples of an audience.
 type Samples struct {
-	// Steps is the number of steps of the series that have ended since the sampler began; 0: there is nothing to show yet.
+	// Steps is the number of steps of the series that have ended since the sampler began; 0: there is nothing to show
+	// yet.
 	Steps int
 	// From and To bound the series: values at equal intervals of Step, the oldest first. NaN is a gap.
 	From, To time.Time
@@ -223,7 +225,8 @@ type Verdict struct {
 	LastMinute float64
 }
 
-// LastMinute returns the attempts a second in the last minute, with a verdict of some names or with any. NaN: not known.
+// LastMinute returns the attempts a second in the last minute, with a verdict of some names or with any. NaN: not
+// known.
 func (s *Samples) LastMinute(names ...string) float64 {
 	sum := math.NaN()
 	for _, v := range s.Verdicts {
@@ -258,8 +261,8 @@ func (s *sampler) samples(last time.Duration) Samples {
 	defer s.mu.Unlock()
 	n := min(max(int(last/Step), minute), steps)
 	all := Samples{
-		Steps: min(s.n, n), From: s.end.Add(-time.Duration(n) * Step), To: s.end, P50: make([]float64, n), P99: make([]float64, n), Fault: s.fault,
-		Verdicts: make([]Verdict, len(verdicts)),
+		Steps: min(s.n, n), From: s.end.Add(-time.Duration(n) * Step), To: s.end, P50: make([]float64, n),
+		P99: make([]float64, n), Fault: s.fault, Verdicts: make([]Verdict, len(verdicts)),
 	}
 	for v, name := range verdicts {
 		all.Verdicts[v] = Verdict{Name: name, PerSecond: make([]float64, n)}

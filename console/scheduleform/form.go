@@ -147,14 +147,16 @@ const (
 	maxPauseAfterDead = 20
 )
 
-// Request returns the settings that the form describes. from are those that it was made of, or the zero value: what the form does not
-// have, and what a person did not change, is kept. Paused is nil unless the form says that the schedule is paused.
+// Request returns the settings that the form describes. from are those that it was made of, or the zero value: what the
+// form does not have, and what a person did not change, is kept. Paused is nil unless the form says that the schedule
+// is paused.
 func (f Form) Request(from client.ScheduleRequest) (client.ScheduleRequest, web.FormErrors) {
 	p := &parser{form: f}
 	s := client.ScheduleRequest{
-		Cron: f.Texts[Cron], Timezone: f.Texts[Timezone], Every: p.duration(Every), Offset: p.duration(Offset), Jitter: p.duration(Jitter),
-		StartsAt: p.time(StartsAt), EndsAt: p.time(EndsAt), Overlap: f.Texts[Overlap], MaxRuns: p.number(MaxRuns, maxMaxRuns),
-		PauseAfterDead: int(p.number(PauseAfterDead, maxPauseAfterDead)), Note: f.Texts[Note], ManagedBy: from.ManagedBy,
+		Cron: f.Texts[Cron], Timezone: f.Texts[Timezone], Every: p.duration(Every), Offset: p.duration(Offset),
+		Jitter: p.duration(Jitter), StartsAt: p.time(StartsAt), EndsAt: p.time(EndsAt), Overlap: f.Texts[Overlap],
+		MaxRuns: p.number(MaxRuns, maxMaxRuns), PauseAfterDead: int(p.number(PauseAfterDead, maxPauseAfterDead)),
+		Note: f.Texts[Note], ManagedBy: from.ManagedBy,
 	}
 	if f.Texts[CatchUpRuns] != "" || f.Texts[CatchUpWindow] != "" {
 		s.CatchUp = &client.CatchUp{Runs: f.Texts[CatchUpRuns], Window: p.duration(CatchUpWindow)}
@@ -191,8 +193,8 @@ func isSameBody(a, b jobform.Form) bool {
 	return true
 }
 
-// Differs returns the names of the fields whose texts are not those of another form. Paused is none of them, which only a new schedule's
-// form has.
+// Differs returns the names of the fields whose texts are not those of another form. Paused is none of them, which only
+// a new schedule's form has.
 func (f Form) Differs(from Form) []string {
 	var names []string
 	for _, name := range Names {
@@ -218,8 +220,9 @@ func (f Form) Preview() (client.Preview, web.FormErrors) {
 // HasTiming reports whether the form says when the schedule runs.
 func (f Form) HasTiming() bool { return f.Texts[Cron] != "" || f.Texts[Every] != "" }
 
-// ErrorsOf returns an error of the API about a schedule or its preview as errors of the form's fields. ok is false for errors that are
-// not about what was sent: return these. others are fields of the same form besides those of the schedule.
+// ErrorsOf returns an error of the API about a schedule or its preview as errors of the form's fields. ok is false for
+// errors that are not about what was sent: return these. others are fields of the same form besides those of the
+// schedule.
 func ErrorsOf(err error, others ...string) (errs web.FormErrors, ok bool) {
 	p, is := errors.AsType[*client.Problem](err)
 	if !is {

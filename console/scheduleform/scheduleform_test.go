@@ -21,8 +21,8 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// browse sends a form as a browser does, and reads it: line ends become CRLF, HTML has no NUL, and a select without a selected option
-// sends the first one.
+// browse sends a form as a browser does, and reads it: line ends become CRLF, HTML has no NUL, and a select without a
+// selected option sends the first one.
 func browse(f scheduleform.Form) scheduleform.Form {
 	values := url.Values{}
 	sent := strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n", "\x00", "\uFFFD").Replace
@@ -32,7 +32,8 @@ func browse(f scheduleform.Form) scheduleform.Form {
 	for name, text := range f.Job {
 		values.Set(scheduleform.JobPrefix+name, sent(text))
 	}
-	fields := append(f.Fields(web.FormErrors{}, scheduleform.Names...), f.JobFields(web.FormErrors{}, jobform.ScheduleNames...)...)
+	fields := append(f.Fields(web.FormErrors{}, scheduleform.Names...),
+		f.JobFields(web.FormErrors{}, jobform.ScheduleNames...)...)
 	for _, field := range fields {
 		isSelected := slices.ContainsFunc(field.Options, func(option web.Link) bool { return option.To == field.Value })
 		if field.Kind == "select" && !isSelected {
@@ -51,16 +52,18 @@ func texts(texts map[string]string) scheduleform.Form {
 // full is a schedule with every field.
 func full() client.ScheduleRequest {
 	return client.ScheduleRequest{
-		Cron: "0 8 * * MON-FRI", Timezone: "Europe/Berlin", Every: 90 * time.Minute, Offset: time.Second, Jitter: 1500 * time.Millisecond,
-		StartsAt: time.Date(2026, 11, 24, 14, 30, 0, 0, time.UTC), EndsAt: time.Date(2027, 11, 24, 14, 30, 1, 5e6, time.UTC),
-		Job: &client.ScheduleJob{
-			Topic: "report", Lane: "eu", URL: "https://shop.example/", Method: "PUT", Headers: client.Headers{"X-A": {"1", "2"}, "Authorization": {"[redacted]"}},
-			Body: json.RawMessage(`{"n": 12345678901234567890}`), ContentType: "application/x+json", Retries: new(0), Ladder: []time.Duration{time.Second, time.Hour},
-			Timeout: time.Second, ExpiresIn: time.Hour, Labels: map[string]string{"a": "1"}, OnDelivered: client.NoCallback(),
+		Cron: "0 8 * * MON-FRI", Timezone: "Europe/Berlin", Every: 90 * time.Minute, Offset: time.Second,
+		Jitter: 1500 * time.Millisecond, StartsAt: time.Date(2026, 11, 24, 14, 30, 0, 0, time.UTC),
+		EndsAt: time.Date(2027, 11, 24, 14, 30, 1, 5e6, time.UTC), Job: &client.ScheduleJob{
+			Topic: "report", Lane: "eu", URL: "https://shop.example/", Method: "PUT",
+			Headers: client.Headers{"X-A": {"1", "2"}, "Authorization": {"[redacted]"}},
+			Body:    json.RawMessage(`{"n": 12345678901234567890}`), ContentType: "application/x+json", Retries: new(0),
+			Ladder: []time.Duration{time.Second, time.Hour}, Timeout: time.Second, ExpiresIn: time.Hour,
+			Labels: map[string]string{"a": "1"}, OnDelivered: client.NoCallback(),
 			OnDead: &client.Callback{URL: "https://a.example/", Retries: new(5)},
 		},
-		Overlap: "skip", CatchUp: &client.CatchUp{Window: 6 * time.Hour, Runs: "all"}, MaxRuns: 100, PauseAfterDead: 3, Note: "ask Mia\nor Otto", ManagedBy: "shop",
-		Paused: new(true),
+		Overlap: "skip", CatchUp: &client.CatchUp{Window: 6 * time.Hour, Runs: "all"}, MaxRuns: 100, PauseAfterDead: 3,
+		Note: "ask Mia\nor Otto", ManagedBy: "shop", Paused: new(true),
 	}
 }
 
@@ -74,8 +77,13 @@ func TestForm_MakesTheScheduleThatItIsOf(t *testing.T) {
 	for _, s := range []client.ScheduleRequest{
 		full(),
 		withDefaults(client.ScheduleRequest{Job: &client.ScheduleJob{}}),
-		withDefaults(client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{Method: "POST", Body: client.Text("a\r\nb\rc")}, Note: " a\r\nb "}),
-		withDefaults(client.ScheduleRequest{Every: time.Minute, Job: &client.ScheduleJob{Body: client.Text("a\x00b\r\n")}, Note: "a\x00b\r"}),
+		withDefaults(client.ScheduleRequest{
+			Every: time.Minute,
+			Job:   &client.ScheduleJob{Method: "POST", Body: client.Text("a\r\nb\rc")}, Note: " a\r\nb ",
+		}),
+		withDefaults(client.ScheduleRequest{
+			Every: time.Minute, Job: &client.ScheduleJob{Body: client.Text("a\x00b\r\n")}, Note: "a\x00b\r",
+		}),
 	} {
 		f := browse(scheduleform.Of(s))
 		got, errs := f.Request(s)
@@ -110,9 +118,10 @@ func TestForm_SurvivesABrowser(t *testing.T) {
 			return time.UnixMilli(rapid.Int64Range(0, 4e12).Draw(t, "unix ms")).UTC()
 		})
 		s := withDefaults(client.ScheduleRequest{
-			Cron: rapid.StringMatching(`[0-9*/,]{0,9}`).Draw(t, "cron"), Every: duration.Draw(t, "every"), Offset: duration.Draw(t, "offset"),
-			Jitter: duration.Draw(t, "jitter"), StartsAt: at.Draw(t, "starts"), EndsAt: at.Draw(t, "ends"), Note: rapid.String().Draw(t, "note"),
-			MaxRuns: rapid.Int64Range(0, 1<<53-1).Draw(t, "runs"), PauseAfterDead: rapid.IntRange(0, 20).Draw(t, "dead"),
+			Cron: rapid.StringMatching(`[0-9*/,]{0,9}`).Draw(t, "cron"), Every: duration.Draw(t, "every"),
+			Offset: duration.Draw(t, "offset"), Jitter: duration.Draw(t, "jitter"), StartsAt: at.Draw(t, "starts"),
+			EndsAt: at.Draw(t, "ends"), Note: rapid.String().Draw(t, "note"), MaxRuns: rapid.Int64Range(0,
+				1<<53-1).Draw(t, "runs"), PauseAfterDead: rapid.IntRange(0, 20).Draw(t, "dead"),
 		})
 		switch text := rapid.StringN(1, 20, -1).Draw(t, "body"); rapid.IntRange(0, 2).Draw(t, "kind of body") {
 		case 0:
@@ -172,7 +181,10 @@ func TestPreview_HasTheTiming(t *testing.T) {
 	s := full()
 	p, errs := browse(scheduleform.Of(s)).Preview()
 	require.False(t, errs.Any())
-	require.Equal(t, client.Preview{Cron: s.Cron, Timezone: s.Timezone, Every: s.Every, Offset: s.Offset, StartsAt: s.StartsAt, EndsAt: s.EndsAt}, p)
+	require.Equal(t, client.Preview{
+		Cron: s.Cron, Timezone: s.Timezone, Every: s.Every, Offset: s.Offset,
+		StartsAt: s.StartsAt, EndsAt: s.EndsAt,
+	}, p)
 	require.True(t, scheduleform.Of(s).HasTiming())
 	require.False(t, texts(nil).HasTiming())
 }
@@ -187,7 +199,8 @@ func TestErrorsOf_NamesTheFieldsOfTheForm(t *testing.T) {
 	}})
 	require.True(t, ok)
 	require.Equal(t, web.FormErrors{Status: 422, General: []string{"more is unknown"}, Fields: map[string]string{
-		"cron": "is required", "job.headers": "X-A: is too long", "catch_up.runs": "is unknown", "job.body": "is too long",
+		"cron": "is required", "job.headers": "X-A: is too long", "catch_up.runs": "is unknown",
+		"job.body": "is too long",
 	}}, errs)
 	_, ok = scheduleform.ErrorsOf(&client.Problem{Status: 404})
 	require.False(t, ok)

@@ -34,7 +34,8 @@ func newBackfill(s *client.Schedule) *backfill {
 	case !b.EndedAt.IsZero():
 		b.Class, b.Text = "ok", words.Sentence("The backfill"+span+" has run", done)
 	case s.State == "paused":
-		b.IsRunning, b.Class, b.Text = true, "warn", words.Sentence("The backfill"+span+" has run", done, "and goes on when the schedule is resumed")
+		b.IsRunning, b.Class, b.Text = true, "warn", words.Sentence("The backfill"+span+
+			" has run", done, "and goes on when the schedule is resumed")
 	default:
 		b.IsRunning, b.Text = true, words.Sentence("The backfill"+span+" has run", done+",", "at", b.Rate)
 	}
@@ -172,12 +173,21 @@ func (f *backfillForm) parse() (b client.Backfill, errs web.FormErrors) {
 func (f *backfillForm) page(v *web.Visit, errs web.FormErrors, count *client.BackfillCount) *web.Page {
 	s := f.schedule
 	d := &backfillData{
-		Name: s.Name, To: pathOf(v, s.Name, "backfill"), Cancel: pathOf(v, s.Name), Revision: strconv.FormatInt(s.Revision, 10), Errors: errs,
-		After: f.after, Before: f.before, Rate: f.rate,
+		Name: s.Name, To: pathOf(v, s.Name, "backfill"), Cancel: pathOf(v, s.Name),
+		Revision: strconv.FormatInt(s.Revision, 10), Errors: errs, After: f.after, Before: f.before, Rate: f.rate,
 		Fields: []web.Field{
-			{Name: afterField, Label: "From", Value: f.after, Required: true, Error: errs.Of(afterField), Hint: "The earliest tick. A time in UTC, or one with its zone."},
-			{Name: beforeField, Label: "Up to, but without", Value: f.before, Required: true, Error: errs.Of(beforeField), Hint: "Ticks from then on do not run."},
-			{Name: rateField, Label: "Rate", Value: f.rate, Placeholder: "10/s", Error: errs.Of(rateField), Hint: "Jobs that are registered in a time, at most 100/s. Empty: 10/s."},
+			{
+				Name: afterField, Label: "From", Value: f.after, Required: true, Error: errs.Of(afterField),
+				Hint: "The earliest tick. A time in UTC, or one with its zone.",
+			},
+			{
+				Name: beforeField, Label: "Up to, but without", Value: f.before, Required: true,
+				Error: errs.Of(beforeField), Hint: "Ticks from then on do not run.",
+			},
+			{
+				Name: rateField, Label: "Rate", Value: f.rate, Placeholder: "10/s", Error: errs.Of(rateField),
+				Hint: "Jobs that are registered in a time, at most 100/s. Empty: 10/s.",
+			},
 		},
 	}
 	if running := newBackfill(s); running != nil && running.IsRunning {
@@ -192,7 +202,8 @@ func (f *backfillForm) page(v *web.Visit, errs web.FormErrors, count *client.Bac
 		d.Counted = words.Sentence("There is no tick in this time")
 		if d.CanStart {
 			d.Counted = words.Sentence(words.Count(count.Total, "tick"), "would run, at "+rate+".",
-				"Those whose job is stored or remembered do not run again; older ones do, although they ran at their time")
+				"Those whose job is stored or remembered do not run again; older ones do, although they ran at their "+
+					"time")
 		}
 	}
 	return &web.Page{

@@ -14,7 +14,8 @@ func run(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", j.ID), Notice: web.Done("This job of the schedule " + name + " was registered, beside its ticks.")}, nil
+	return &web.Redirect{To: v.Path("jobs", j.ID), Notice: web.Done("This job of the schedule " + name +
+		" was registered, beside its ticks.")}, nil
 }
 
 // pause pauses a schedule.
@@ -44,13 +45,15 @@ func remove(v *web.Visit) (web.Answer, error) {
 	}
 	if errors.Is(err, client.ErrRevision) {
 		return &web.Redirect{To: pathOf(v, name), Notice: web.Notice{
-			Kind: "bad", Text: "Schedule " + name + " was changed meanwhile, and was not deleted. Look at it, and delete it again.",
+			Kind: "bad",
+			Text: "Schedule " + name + " was changed meanwhile, and was not deleted. Look at it, and delete it again.",
 		}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("schedules"), Notice: web.Done("Schedule " + name + " is deleted. The jobs that it has registered stay.")}, nil
+	return &web.Redirect{To: v.Path("schedules"), Notice: web.Done("Schedule " + name +
+		" is deleted. The jobs that it has registered stay.")}, nil
 }
 
 // back leads from a button to the page where it was: the list, or the schedule.

@@ -69,7 +69,10 @@ type editForm struct {
 
 // readForm returns the form of a request; name is that of the schedule that is edited, or empty.
 func readForm(v *web.Visit, name string) editForm {
-	return editForm{Form: scheduleform.Read(v.Request), Name: name, NewName: v.Form(nameField), Revision: v.Form(revisionField)}
+	return editForm{
+		Form: scheduleform.Read(v.Request), Name: name, NewName: v.Form(nameField),
+		Revision: v.Form(revisionField),
+	}
 }
 
 // newSchedule answers with an empty form.
@@ -84,24 +87,31 @@ func editSchedule(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := editForm{Form: scheduleform.Of(s.ScheduleRequest), Name: s.Name, Revision: strconv.FormatInt(s.Revision, 10), ManagedBy: s.ManagedBy}
+	f := editForm{
+		Form: scheduleform.Of(s.ScheduleRequest), Name: s.Name,
+		Revision: strconv.FormatInt(s.Revision, 10), ManagedBy: s.ManagedBy,
+	}
 	return f.page(v, web.FormErrors{}), nil
 }
 
 // page returns the page of a form.
 func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
-	page := &web.Page{View: "schedule-edit", Title: "New schedule", Section: section, Crumbs: crumbs(v), Status: errs.Status}
+	page := &web.Page{
+		View: "schedule-edit", Title: "New schedule", Section: section,
+		Crumbs: crumbs(v), Status: errs.Status,
+	}
 	d := editData{
-		Name: f.Name, NewName: f.NewName, Revision: f.Revision, ManagedBy: f.ManagedBy, To: v.Path("schedules", "new"), Cancel: v.Path("schedules"),
-		Errors: errs, Rules: f.Fields(errs, scheduleform.Jitter, scheduleform.Overlap, scheduleform.CatchUpRuns, scheduleform.CatchUpWindow,
+		Name: f.Name, NewName: f.NewName, Revision: f.Revision, ManagedBy: f.ManagedBy, To: v.Path("schedules", "new"),
+		Cancel: v.Path("schedules"), Errors: errs, Rules: f.Fields(errs, scheduleform.Jitter, scheduleform.Overlap,
+			scheduleform.CatchUpRuns, scheduleform.CatchUpWindow,
 			scheduleform.MaxRuns, scheduleform.PauseAfterDead, scheduleform.Note),
 		Job: f.JobFields(errs, jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs),
-		More: f.JobFields(errs, jobform.Method, jobform.Headers, jobform.ContentType, jobform.Lane, jobform.Retries, jobform.Ladder, jobform.Timeout,
-			jobform.ExpiresIn, jobform.Labels, jobform.OnDelivered, jobform.OnDead),
+		More: f.JobFields(errs, jobform.Method, jobform.Headers, jobform.ContentType, jobform.Lane, jobform.Retries,
+			jobform.Ladder, jobform.Timeout, jobform.ExpiresIn, jobform.Labels, jobform.OnDelivered, jobform.OnDead),
 		Timezones: scheduleform.Timezones, HidesBody: !v.Who.Bodies && f.Job[jobform.Body] == redactedBody,
 		NameField: web.Field{
-			Name: nameField, Label: "Name", Value: f.NewName, Required: true, Error: errs.Of(nameField), Placeholder: "daily-report",
-			Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",
+			Name: nameField, Label: "Name", Value: f.NewName, Required: true, Error: errs.Of(nameField),
+			Placeholder: "daily-report", Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",
 		},
 	}
 	d.MoreOpen = slices.ContainsFunc(d.More, func(field web.Field) bool {
@@ -156,7 +166,8 @@ func (f *editForm) preview(v *web.Visit) (*preview, web.FormErrors) {
 	return shown, web.FormErrors{}
 }
 
-// previewSchedule answers with the fields that say when a schedule runs and their preview, for a script; else with the whole form.
+// previewSchedule answers with the fields that say when a schedule runs and their preview, for a script; else with the
+// whole form.
 func previewSchedule(v *web.Visit) (web.Answer, error) {
 	f := readForm(v, v.Form("schedule"))
 	if v.Request.Header.Get("Hx-Request") == "true" {
@@ -211,7 +222,9 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 }
 
 // put puts the schedule of a form that was made of from. client.ErrRevision: the condition does not hold.
-func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, condition client.Condition) (web.Answer, error) {
+func (f *editForm) put(
+	v *web.Visit, name string, from client.ScheduleRequest, condition client.Condition,
+) (web.Answer, error) {
 	request, errs := f.Request(from)
 	if name == "" {
 		errs.Add(nameField, "is required")
@@ -237,13 +250,17 @@ func (f *editForm) put(v *web.Visit, name string, from client.ScheduleRequest, c
 	return &web.Redirect{To: pathOf(v, put.Name), Notice: web.Done(done)}, nil
 }
 
-// conflict returns the page of a form of a schedule that somebody else has changed: it says who, and what saving again changes of what is
-// stored. Who has read that may overwrite it.
+// conflict returns the page of a form of a schedule that somebody else has changed: it says who, and what saving again
+// changes of what is stored. Who has read that may overwrite it.
 func (f *editForm) conflict(v *web.Visit, stored *client.Schedule) *web.Page {
 	f.Revision, f.ManagedBy = strconv.FormatInt(stored.Revision, 10), stored.ManagedBy
-	errs := web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{changedMeanwhile(stored, v.Now) + " What you typed is kept."}}
+	errs := web.FormErrors{
+		Status:  http.StatusPreconditionFailed,
+		General: []string{changedMeanwhile(stored, v.Now) + " What you typed is kept."},
+	}
 	if differ := f.Differs(scheduleform.Of(stored.ScheduleRequest)); len(differ) > 0 {
-		errs.General = append(errs.General, words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
+		errs.General = append(errs.General,
+			words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
 	} else {
 		errs.General = append(errs.General, "The schedule is now as you typed it.")
 	}
@@ -255,5 +272,6 @@ func changedMeanwhile(s *client.Schedule, now time.Time) string {
 	if s.UpdatedBy == "" {
 		return "The schedule " + s.Name + " was changed by somebody else meanwhile."
 	}
-	return words.Sentence(s.UpdatedBy, "changed the schedule", s.Name, "at", words.When(s.UpdatedAt, now, nil)+", since you opened the form")
+	return words.Sentence(s.UpdatedBy, "changed the schedule", s.Name, "at",
+		words.When(s.UpdatedAt, now, nil)+", since you opened the form")
 }

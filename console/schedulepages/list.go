@@ -52,7 +52,8 @@ func (r *row) CanResume() bool { return isPaused(r.Schedule) }
 
 // showList answers with a page of the schedules, in order of name.
 func showList(v *web.Visit) (web.Answer, error) {
-	page, err := v.API.SchedulesPage(v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize})
+	page, err := v.API.SchedulesPage(v.Request.Context(),
+		client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,8 @@ func listLead(all []client.Schedule, isPart bool, now time.Time) lead {
 	parts = append(parts, howMany(len(running), len(all), isPart))
 	if len(unreadable) > 0 {
 		class = "bad"
-		parts = append(parts, words.List(unreadable)+words.Verb(int64(len(unreadable)), " is", " are")+" not readable, and must be put again")
+		parts = append(parts, words.List(unreadable)+words.Verb(int64(len(unreadable)), " is", " are")+
+			" not readable, and must be put again")
 	}
 	if said := troubled.clauses(); len(said) > 0 {
 		parts, class = append(parts, said...), "bad"
@@ -223,10 +225,12 @@ func (t *troubles) clauses() []string {
 		all = append(all, text)
 	}
 	if n := int64(len(t.missed)); n > 0 {
-		all = append(all, "the last "+words.Verb(n, "tick", "ticks")+" of "+words.List(t.missed)+words.Verb(n, " was", " were")+" missed")
+		all = append(all, "the last "+words.Verb(n, "tick", "ticks")+" of "+words.List(t.missed)+
+			words.Verb(n, " was", " were")+" missed")
 	}
 	if n := int64(len(t.dead)); n > 0 {
-		all = append(all, "the "+words.Verb(n, "job of the last tick", "jobs of the last ticks")+" of "+words.List(t.dead)+words.Verb(n, " is", " are")+" dead")
+		all = append(all, "the "+words.Verb(n, "job of the last tick", "jobs of the last ticks")+" of "+
+			words.List(t.dead)+words.Verb(n, " is", " are")+" dead")
 	}
 	return all
 }

@@ -55,7 +55,8 @@ func pathOf(v *web.Visit, name string, below ...string) string {
 // parse returns the ticks of a schedule; nil: it is unreadable, or this program does not know its time zone.
 func parse(r *client.ScheduleRequest) *schedule.Schedule {
 	s, err := schedule.Parse(schedule.Spec{
-		Cron: r.Cron, Timezone: r.Timezone, Every: r.Every, Offset: r.Offset, Jitter: r.Jitter, StartsAt: r.StartsAt, EndsAt: r.EndsAt,
+		Cron: r.Cron, Timezone: r.Timezone, Every: r.Every, Offset: r.Offset, Jitter: r.Jitter,
+		StartsAt: r.StartsAt, EndsAt: r.EndsAt,
 	})
 	if err != nil {
 		return nil
@@ -84,8 +85,8 @@ func zoneOf(r *client.ScheduleRequest) (string, *time.Location) {
 	return "UTC", time.UTC
 }
 
-// localText returns a time on the clocks of a time zone, with the day unless it is today there: "08:00", "Wed 25 Nov, 08:00". The year
-// is left out within 300 days.
+// localText returns a time on the clocks of a time zone, with the day unless it is today there: "08:00", "Wed 25 Nov,
+// 08:00". The year is left out within 300 days.
 func localText(t, now time.Time, loc *time.Location) string {
 	t, now = t.In(loc), now.In(loc)
 	clock := "15:04"

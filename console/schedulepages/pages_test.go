@@ -42,10 +42,14 @@ func putSome(t *testing.T, site *consoletest.Site) {
 	t.Helper()
 	put(t, site, "daily-report", client.ScheduleRequest{
 		Cron: "0 8 * * MON-FRI", Timezone: "Europe/Berlin", Overlap: "skip", Note: "the report of the board",
-		Job: &client.ScheduleJob{Topic: "report", URL: "https://fine.example/report", Body: map[string]any{"kind": "daily"}},
+		Job: &client.ScheduleJob{
+			Topic: "report", URL: "https://fine.example/report",
+			Body: map[string]any{"kind": "daily"},
+		},
 	})
 	put(t, site, "every-second", client.ScheduleRequest{Every: time.Second, EndsAt: time.Now().Add(3 * time.Second)})
-	put(t, site, "nightly", client.ScheduleRequest{Cron: "0 * * * *", Job: &client.ScheduleJob{URL: "https://refused.example/nightly"}})
+	put(t, site, "nightly",
+		client.ScheduleRequest{Cron: "0 * * * *", Job: &client.ScheduleJob{URL: "https://refused.example/nightly"}})
 	put(t, site, "poll", client.ScheduleRequest{Cron: "*/5 * * * *", StartsAt: time.Now().Add(150 * time.Minute)})
 	site.Advance(150 * time.Minute)
 	_, err := site.API.PauseSchedule(t.Context(), "nightly", "the warehouse moves, ask Mia")
@@ -57,11 +61,13 @@ func TestList_SaysWhatRunsAndWhen(t *testing.T) {
 		site := newSite(t, false)
 		require.Contains(t, consoletest.Text(site.Golden("list-empty", "schedules")), "There are no schedules")
 		put(t, site, "reconcile", client.ScheduleRequest{Cron: "49 * * * *"})
-		require.Contains(t, consoletest.Text(site.Get("schedules").OK()), "1 schedule; the next tick is reconcile in 49m.")
+		require.Contains(t, consoletest.Text(site.Get("schedules").OK()),
+			"1 schedule; the next tick is reconcile in 49m.")
 		require.NoError(t, site.API.DeleteSchedule(t.Context(), "reconcile"))
 		putSome(t, site)
 		text := consoletest.Text(site.Golden("list", "schedules"))
-		require.Contains(t, text, "2 of 4 schedules run; nightly is paused: the warehouse moves, ask Mia; every-second has ended; the next tick is poll in 5m.")
+		require.Contains(t, text, "2 of 4 schedules run; nightly is paused: the warehouse moves, ask Mia; "+
+			"every-second has ended; the next tick is poll in 5m.")
 		require.Contains(t, text, "At 08:00 on Monday to Friday, Europe/Berlin")
 	})
 }
@@ -91,7 +97,10 @@ func TestList_HasPages(t *testing.T) {
 		site := newSite(t, false)
 		for i := range 51 {
 			name := fmt.Sprintf("schedule-%02d", i)
-			put(t, site, name, client.ScheduleRequest{Cron: "*/20 * * * *", Timezone: "Europe/Berlin", Note: strings.Repeat("n", 1000)})
+			put(t, site, name, client.ScheduleRequest{
+				Cron: "*/20 * * * *", Timezone: "Europe/Berlin",
+				Note: strings.Repeat("n", 1000),
+			})
 			if i%2 == 0 {
 				_, err := site.API.PauseSchedule(t.Context(), name, strings.Repeat("p", 500))
 				require.NoError(t, err)
@@ -100,7 +109,8 @@ func TestList_HasPages(t *testing.T) {
 		site.Advance(time.Hour)
 		page := site.Get("schedules").OK()
 		require.Less(t, len(page), 100_000)
-		require.Contains(t, consoletest.Text(page), "25 of 50 schedules on this page run; schedule-00, schedule-02 and 23 more are paused; the next tick is")
+		require.Contains(t, consoletest.Text(page),
+			"25 of 50 schedules on this page run; schedule-00, schedule-02 and 23 more are paused; the next tick is")
 		next := regexp.MustCompile(`rel="next" href="\./schedules(\?[^"]*)"`).FindStringSubmatch(page)
 		require.NotNil(t, next)
 		rest := site.Get("schedules" + html.UnescapeString(next[1])).OK()
@@ -112,13 +122,15 @@ func TestSchedule_SaysWhenItRunsAndWhatCameOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		put(t, site, "berlin", client.ScheduleRequest{
-			Cron: "30 2 1,26 1,3 *", Timezone: "Europe/Berlin", Overlap: "skip", Jitter: time.Minute, MaxRuns: 100, PauseAfterDead: 3, Note: "ask Mia",
-			Job: &client.ScheduleJob{
-				Topic: "report", URL: "https://fine.example/report", Headers: client.Headers{"X-A": {"1", "2"}}, Body: map[string]any{"kind": "daily"},
+			Cron: "30 2 1,26 1,3 *", Timezone: "Europe/Berlin", Overlap: "skip", Jitter: time.Minute, MaxRuns: 100,
+			PauseAfterDead: 3, Note: "ask Mia", Job: &client.ScheduleJob{
+				Topic: "report", URL: "https://fine.example/report", Headers: client.Headers{"X-A": {"1", "2"}},
+				Body:   map[string]any{"kind": "daily"},
 				Labels: map[string]string{"team": "shop"}, OnDead: &client.Callback{URL: "https://fine.example/dead"},
 			},
 		})
-		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Runs at 02:30 on the 1st and the 26th of the month in January and March, Europe/Berlin; the next tick is in 1h30m; no tick has passed yet.")
+		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Runs at 02:30 on the 1st and the "+
+			"26th of the month in January and March, Europe/Berlin; the next tick is in 1h30m; no tick has passed yet.")
 		site.Advance(2*time.Hour + 2*time.Minute)
 		text := consoletest.Text(site.Golden("schedule", "schedules/berlin"))
 		require.Contains(t, text, "Europe/Berlin; the next tick is in 24d 23h")
@@ -127,7 +139,8 @@ func TestSchedule_SaysWhenItRunsAndWhatCameOfIt(t *testing.T) {
 		_, err := site.API.PauseSchedule(t.Context(), "berlin", "summer.")
 		require.NoError(t, err)
 		site.Advance(time.Minute)
-		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Paused 1m ago: summer. Resumed, it runs at 02:30 on the 1st and the 26th of the month in January and March, Europe/Berlin.")
+		require.Contains(t, consoletest.Text(site.Get("schedules/berlin").OK()), "Paused 1m ago: summer. Resumed, it "+
+			"runs at 02:30 on the 1st and the 26th of the month in January and March, Europe/Berlin.")
 		site.Get("schedules/none").Is(http.StatusNotFound)
 	})
 }
@@ -135,8 +148,14 @@ func TestSchedule_SaysWhenItRunsAndWhatCameOfIt(t *testing.T) {
 func TestSchedule_SaysThatABodyIsInBase64(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
-		put(t, site, "bytes", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://fine.example/", Body: []byte{0, 1}}})
-		put(t, site, "text", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("a")}})
+		put(t, site, "bytes", client.ScheduleRequest{
+			Every: time.Hour,
+			Job:   &client.ScheduleJob{URL: "https://fine.example/", Body: []byte{0, 1}},
+		})
+		put(t, site, "text", client.ScheduleRequest{
+			Every: time.Hour,
+			Job:   &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("a")},
+		})
 		require.Contains(t, site.Get("schedules/bytes").OK(), "<dd>bytes, here in base64</dd>")
 		require.NotContains(t, site.Get("schedules/text").OK(), "base64")
 	})
@@ -146,18 +165,24 @@ func TestSchedule_SaysWhatWasWrongWithTheLastTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		site.Advance(time.Minute)
-		put(t, site, "dies", client.ScheduleRequest{Every: time.Hour, Job: &client.ScheduleJob{URL: "https://refused.example/", Retries: new(0)}})
+		put(t, site, "dies", client.ScheduleRequest{
+			Every: time.Hour,
+			Job:   &client.ScheduleJob{URL: "https://refused.example/", Retries: new(0)},
+		})
 		put(t, site, "slow", client.ScheduleRequest{Every: 20 * time.Minute, Overlap: "skip", Job: &client.ScheduleJob{
 			URL: "https://refused.example/", Retries: new(1000), Ladder: []time.Duration{24 * time.Hour},
 		}})
 		put(t, site, "new", client.ScheduleRequest{Every: time.Hour, EndsAt: time.Now().Add(time.Hour)})
 		site.Advance(time.Hour)
 		require.Contains(t, consoletest.Text(site.Get("schedules/dies").OK()), "the job of the last one is dead.")
-		require.Contains(t, consoletest.Text(site.Get("schedules/slow").OK()), "the last one was skipped: the job of the tick before was unfinished.")
+		require.Contains(t, consoletest.Text(site.Get("schedules/slow").OK()),
+			"the last one was skipped: the job of the tick before was unfinished.")
 		list := site.Get("schedules").OK()
 		require.Contains(t, list, `href="./schedules/new/ticks"`)
-		require.Contains(t, consoletest.Text(list), "the job of the last tick of dies is dead; new has ended; the next tick is")
-		require.Contains(t, consoletest.Text(site.Get("schedules/new/ticks").OK()), "No tick is left; the last one was delivered.")
+		require.Contains(t, consoletest.Text(list),
+			"the job of the last tick of dies is dead; new has ended; the next tick is")
+		require.Contains(t, consoletest.Text(site.Get("schedules/new/ticks").OK()),
+			"No tick is left; the last one was delivered.")
 	})
 }
 
@@ -172,12 +197,16 @@ func TestSchedule_RunsAndIsDeleted(t *testing.T) {
 		page := site.Get("schedules/a").OK()
 		require.Contains(t, page, `<input type="hidden" name="revision" value="1">`)
 		put(t, site, "a", client.ScheduleRequest{Every: time.Minute})
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "1")).OK()), "was changed meanwhile, and was not deleted")
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "2")).OK()), "Schedule a is deleted.")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "1")).OK()),
+			"was changed meanwhile, and was not deleted")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("schedules/a/delete", "revision", "2")).OK()),
+			"Schedule a is deleted.")
 		site.Get("schedules/a").Is(http.StatusNotFound)
 
 		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
-		for role, refused := range map[string][]string{"operate": {"delete"}, "read": {"run", "delete", "pause", "resume"}} {
+		for role, refused := range map[string][]string{
+			"operate": {"delete"}, "read": {"run", "delete", "pause", "resume"},
+		} {
 			site.SignIn(site.Token("otto-"+role, role))
 			page := site.Get("schedules/a").OK()
 			for _, action := range refused {
@@ -195,7 +224,9 @@ func fields(t *testing.T, page string) []string {
 	require.True(t, ok)
 	form, _, _ = strings.Cut(form, "</form>")
 	var all []string
-	for _, m := range regexp.MustCompile(`<input type="(\w+)"[^>]* name="([^"]+)" value="([^"]*)"([^>]*)>|<textarea[^>]* name="([^"]+)"[^>]*>\n([^<]*)</textarea>|(?s:<select[^>]* name="([^"]+)".*?</select>)`).FindAllStringSubmatch(form, -1) {
+	for _, m := range regexp.MustCompile(`<input type="(\w+)"[^>]* name="([^"]+)" `+
+		`value="([^"]*)"([^>]*)>|<textarea[^>]* name="([^"]+)"[^>]*>\n([^<]*)</textarea>|(?s:<select[^>]* `+
+		`name="([^"]+)".*?</select>)`).FindAllStringSubmatch(form, -1) {
 		switch {
 		case m[7] != "":
 			if chosen := regexp.MustCompile(`value="([^"]*)" selected`).FindStringSubmatch(m[0]); chosen != nil {
@@ -226,8 +257,10 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 		site := newSite(t, true)
 		site.SignIn(site.Token("mia", "admin"))
 		site.Golden("new", "schedules/new")
-		done := site.Post("schedules/new", "name", "daily", "cron", "0 8 * * *", "timezone", "Europe/Berlin", "job.url", "https://fine.example/",
-			"job.body", "{\"kind\": \"daily\"}", "job.body_as", "json", "job.headers", "Authorization: Bearer hunter2\r\nX-A: 1", "overlap", "skip", "paused", "true", "note", "ask Mia")
+		done := site.Post("schedules/new", "name", "daily", "cron", "0 8 * * *", "timezone", "Europe/Berlin",
+			"job.url", "https://fine.example/", "job.body", "{\"kind\": \"daily\"}", "job.body_as", "json",
+			"job.headers", "Authorization: Bearer hunter2\r\nX-A: 1", "overlap", "skip", "paused",
+			"true", "note", "ask Mia")
 		require.Contains(t, consoletest.Text(site.Follow(done).OK()), "Schedule daily is saved.")
 		was, err := site.API.GetSchedule(t.Context(), "daily")
 		require.NoError(t, err)
@@ -244,9 +277,11 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 
 		changed := with(fields(t, page), "jitter", "5m")
 		conflict := site.Post("schedules/daily/edit", changed...).Is(http.StatusPreconditionFailed)
-		require.Contains(t, consoletest.Text(conflict), "mia changed the schedule daily at 00:00:00, since you opened the form. What you typed is kept.")
+		require.Contains(t, consoletest.Text(conflict),
+			"mia changed the schedule daily at 00:00:00, since you opened the form. What you typed is kept.")
 		require.Contains(t, conflict, `name="jitter" value="5m"`)
-		require.Contains(t, consoletest.Text(conflict), "Compared with the schedule as it is now, saving again changes jitter.")
+		require.Contains(t, consoletest.Text(conflict),
+			"Compared with the schedule as it is now, saving again changes jitter.")
 		require.Contains(t, conflict, `name="revision" value="2"`)
 		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
 		require.Contains(t, consoletest.Text(saved), "Jitter up to 5m")
@@ -257,7 +292,11 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 func TestForm_ComparesWithWhatSomebodyElseStoredMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var between func()
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{schedulepages.New()}, Tokens: true, WrapAPI: func(next http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{
+			schedulepages.New(),
+		}, Tokens: true, WrapAPI: func(
+			next http.Handler,
+		) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPut && between != nil {
 					between()
@@ -271,11 +310,16 @@ func TestForm_ComparesWithWhatSomebodyElseStoredMeanwhile(t *testing.T) {
 		page := site.Get("schedules/a/edit").OK()
 		site.Advance(time.Minute)
 		between = func() {
-			_, err := otto.PutSchedule(t.Context(), "a", client.ScheduleRequest{Every: time.Hour, Note: "ask Otto", Job: &client.ScheduleJob{URL: "https://fine.example/a"}})
+			_, err := otto.PutSchedule(t.Context(), "a", client.ScheduleRequest{
+				Every: time.Hour, Note: "ask Otto",
+				Job: &client.ScheduleJob{URL: "https://fine.example/a"},
+			})
 			require.NoError(t, err)
 		}
-		conflict := site.Post("schedules/a/edit", with(fields(t, page), "jitter", "5m")...).Is(http.StatusPreconditionFailed)
-		require.Contains(t, consoletest.Text(conflict), "otto changed the schedule a at 00:01:00, since you opened the form. What you typed is kept. "+
+		conflict := site.Post("schedules/a/edit",
+			with(fields(t, page), "jitter", "5m")...).Is(http.StatusPreconditionFailed)
+		require.Contains(t, consoletest.Text(conflict), "otto changed the schedule a at 00:01:00, since you opened "+
+			"the form. What you typed is kept. "+
 			"Compared with the schedule as it is now, saving again changes jitter and note.")
 		between = nil
 		site.Follow(site.Post("schedules/a/edit", fields(t, conflict)...)).OK()
@@ -302,8 +346,9 @@ func TestForm_SaysWhatIsWrongAtEachField(t *testing.T) {
 			{"ends_at", "tomorrow", `id="e-ends_at">is not a time`},
 		} {
 			form := with([]string{
-				"name", "a", "cron", "0 8 * * *", "timezone", "", "every", "", "jitter", "", "job.url", "https://fine.example/", "job.headers", "", "job.body", "",
-				"job.body_as", "json", "job.topic", "", "catch_up.window", "", "pause_after_dead", "", "ends_at", "", "note", "kept",
+				"name", "a", "cron", "0 8 * * *", "timezone", "", "every", "", "jitter", "", "job.url",
+				"https://fine.example/", "job.headers", "", "job.body", "", "job.body_as", "json", "job.topic", "",
+				"catch_up.window", "", "pause_after_dead", "", "ends_at", "", "note", "kept",
 			}, c.field, c.value)
 			answer := site.Post("schedules/new", form...)
 			require.Equal(t, http.StatusUnprocessableEntity, answer.Code, c.field)
@@ -314,7 +359,8 @@ func TestForm_SaysWhatIsWrongAtEachField(t *testing.T) {
 			requireTargets(t, page)
 		}
 		put(t, site, "taken", client.ScheduleRequest{Every: time.Hour})
-		page := site.Post("schedules/new", "name", "taken", "every", "2h", "job.url", "https://fine.example/").Is(http.StatusPreconditionFailed)
+		page := site.Post("schedules/new", "name", "taken", "every", "2h", "job.url",
+			"https://fine.example/").Is(http.StatusPreconditionFailed)
 		require.Contains(t, consoletest.Text(page), "there is a schedule with this name")
 		requireTargets(t, page)
 		site.Post("schedules/none/edit", "every", "2h").Is(http.StatusNotFound)
@@ -335,7 +381,10 @@ func TestForm_PreviewsTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
 		site.SignIn(site.Token("mia", "admin"))
-		form := url.Values{"cron": {"30 2 26 3 *"}, "timezone": {"Europe/Berlin"}, "jitter": {"soon"}, "name": {"a"}, "job.url": {"https://fine.example/"}}
+		form := url.Values{
+			"cron": {"30 2 26 3 *"}, "timezone": {"Europe/Berlin"}, "jitter": {"soon"}, "name": {"a"},
+			"job.url": {"https://fine.example/"},
+		}
 		part := site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
 		require.True(t, strings.HasPrefix(part, `<legend>When</legend>`), part)
 		require.NotContains(t, part, `../`, "the page that it becomes a part of has another path")
@@ -352,8 +401,10 @@ func TestForm_PreviewsTicks(t *testing.T) {
 		require.Contains(t, part, `<span class="field-error" id="e-cron">`)
 		require.NotContains(t, part, "Runs at")
 		form.Set("every", "x")
-		require.Contains(t, site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK(), `id="e-every">`)
-		require.NotContains(t, site.Do(http.MethodPost, "schedules/preview", url.Values{}, "HX-Request", "true").OK(), "field-error")
+		require.Contains(t,
+			site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK(), `id="e-every">`)
+		require.NotContains(t,
+			site.Do(http.MethodPost, "schedules/preview", url.Values{}, "HX-Request", "true").OK(), "field-error")
 
 		put(t, site, "a", client.ScheduleRequest{Every: time.Hour})
 		form = url.Values{"schedule": {"a"}, "revision": {"1"}, "every": {"90m"}}
@@ -390,13 +441,16 @@ func TestPages_EscapeValues(t *testing.T) {
 			name := []string{"a", "b"}[i]
 			put(t, site, name, client.ScheduleRequest{
 				Every: time.Hour, Note: bad, Job: &client.ScheduleJob{
-					URL: "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20"), Headers: client.Headers{"X-A": {bad}}, Body: client.Text(bad), ContentType: "text/plain",
-					Labels: map[string]string{"a": bad}, OnDead: &client.Callback{URL: "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20")},
+					URL:     "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20"),
+					Headers: client.Headers{"X-A": {bad}}, Body: client.Text(bad), ContentType: "text/plain",
+					Labels: map[string]string{"a": bad},
+					OnDead: &client.Callback{URL: "https://fine.example/?q=" + strings.ReplaceAll(bad, " ", "%20")},
 				},
 			})
 			_, err := site.API.PauseSchedule(t.Context(), name, bad)
 			require.NoError(t, err)
-			for _, path := range []string{"schedules", "schedules/" + name, "schedules/" + name + "/edit", "schedules/new?name=" + url.QueryEscape(bad)} {
+			for _, path := range []string{"schedules", "schedules/" + name, "schedules/" + name +
+				"/edit", "schedules/new?name=" + url.QueryEscape(bad)} {
 				requireEscaped(t, site.Get(path).OK())
 			}
 			form := url.Values{}
@@ -443,7 +497,8 @@ func TestBackfill_CountsFirstAndShowsItsProgress(t *testing.T) {
 		page = site.Get("schedules/hourly").OK()
 		require.Regexp(t, `<progress max="20" value="[1-9]"`, page)
 		require.Contains(t, consoletest.Text(page), "by mia")
-		require.Contains(t, consoletest.Text(site.Get("schedules/hourly/backfill?"+query).OK()), "A new backfill replaces it.")
+		require.Contains(t, consoletest.Text(site.Get("schedules/hourly/backfill?"+query).OK()),
+			"A new backfill replaces it.")
 		_, err := site.API.PauseSchedule(t.Context(), "hourly", "")
 		require.NoError(t, err)
 		require.Contains(t, consoletest.Text(site.Get("schedules/hourly").OK()), "goes on when the schedule is resumed")
@@ -478,8 +533,10 @@ func TestBackfill_SaysWhatIsWrongAtEachField(t *testing.T) {
 				query.Set(changed[i], changed[i+1])
 			}
 			for heading, page := range map[string]string{
-				"Nothing was changed":         site.Post("schedules/a/backfill", changed...).Is(http.StatusUnprocessableEntity),
-				"The ticks cannot be counted": site.Get("schedules/a/backfill?" + query.Encode()).Is(http.StatusUnprocessableEntity),
+				"Nothing was " +
+					"changed": site.Post("schedules/a/backfill", changed...).Is(http.StatusUnprocessableEntity),
+				"The ticks cannot be " +
+					"counted": site.Get("schedules/a/backfill?" + query.Encode()).Is(http.StatusUnprocessableEntity),
 			} {
 				require.Contains(t, page, "<h2>"+heading+"</h2>", c.value)
 				require.Contains(t, page, `id="e-`+c.field+`">`+c.want, c.value)
@@ -502,12 +559,16 @@ func TestBackfill_SaysWhatIsWrongAtEachField(t *testing.T) {
 func TestEdit_OfATokenWithoutBodiesSaysThatTheBodyMustBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, true)
-		put(t, site, "report", client.ScheduleRequest{Cron: "0 8 * * *", Job: &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("hello")}})
+		put(t, site, "report", client.ScheduleRequest{
+			Cron: "0 8 * * *",
+			Job:  &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("hello")},
+		})
 		put(t, site, "empty", client.ScheduleRequest{Cron: "0 8 * * *"})
 		const note = "Your token may not read bodies, so the form has [redacted] instead of the body of the job."
 		site.SignIn(site.Token("ops", "admin"))
 		require.NotContains(t, consoletest.Text(site.Get("schedules/report/edit").OK()), note)
-		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "admin", Bodies: new(false)})
+		blind, err := site.API.CreateToken(t.Context(),
+			client.TokenRequest{Name: "blind", Role: "admin", Bodies: new(false)})
 		require.NoError(t, err)
 		site.SignIn(blind.Token)
 		require.NotContains(t, consoletest.Text(site.Get("schedules/empty/edit").OK()), note)
@@ -515,7 +576,10 @@ func TestEdit_OfATokenWithoutBodiesSaysThatTheBodyMustBeWritten(t *testing.T) {
 		require.Contains(t, consoletest.Text(shown), note)
 		_, revision, _ := strings.Cut(shown, `name="revision" value="`)
 		revision, _, _ = strings.Cut(revision, `"`)
-		form := []string{"schedule", "report", "revision", revision, "cron", "0 9 * * *", "job.url", "https://fine.example/", "job.body_as", "text", "job.body"}
+		form := []string{
+			"schedule", "report", "revision", revision, "cron", "0 9 * * *", "job.url",
+			"https://fine.example/", "job.body_as", "text", "job.body",
+		}
 		page := site.Post("schedules/report/edit", append(form, "[redacted]")...).Is(http.StatusUnprocessableEntity)
 		require.Contains(t, consoletest.Text(page), note)
 		site.Post("schedules/report/edit", append(form, "hello again")...).Is(http.StatusSeeOther)

@@ -70,7 +70,8 @@ func showSchedule(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web.Page{View: "schedule", Title: "Schedule " + s.Name, Section: section, Crumbs: crumbs(v), Data: newShowData(v, s)}, nil
+	return &web.Page{View: "schedule", Title: "Schedule " +
+		s.Name, Section: section, Crumbs: crumbs(v), Data: newShowData(v, s)}, nil
 }
 
 // crumbs lead from the list to a schedule.
@@ -79,13 +80,15 @@ func crumbs(v *web.Visit) []web.Link { return []web.Link{{To: v.Path("schedules"
 func newShowData(v *web.Visit, s *client.Schedule) *showData {
 	zone, loc := zoneOf(&s.ScheduleRequest)
 	d := &showData{
-		Schedule: s, Lead: showLead(s, v.Now), Pill: statePill(s.State), Topic: topicOf(s), Zone: zone, IsLocal: zone != "UTC",
-		PausedBy: pausedBy(s), CanPause: s.State == "active", IsReady: s.State != "unreadable", Backfill: newBackfill(s),
-		To: links{
-			Pause: pathOf(v, s.Name, "pause"), Resume: pathOf(v, s.Name, "resume"), Run: pathOf(v, s.Name, "run"), Edit: pathOf(v, s.Name, "edit"),
+		Schedule: s, Lead: showLead(s, v.Now), Pill: statePill(s.State), Topic: topicOf(s),
+		Zone: zone, IsLocal: zone != "UTC", PausedBy: pausedBy(s), CanPause: s.State == "active",
+		IsReady: s.State != "unreadable", Backfill: newBackfill(s), To: links{
+			Pause: pathOf(v, s.Name, "pause"), Resume: pathOf(v, s.Name, "resume"), Run: pathOf(v, s.Name, "run"),
+			Edit:   pathOf(v, s.Name, "edit"),
 			Delete: pathOf(v, s.Name, "delete"), Backfill: pathOf(v, s.Name, "backfill"),
 		},
-		DeleteConfirm: "Delete the schedule " + s.Name + "? Its ticks end, and its counts are lost. The jobs that it has registered stay.",
+		DeleteConfirm: "Delete the schedule " + s.Name +
+			"? Its ticks end, and its counts are lost. The jobs that it has registered stay.",
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
 		d.Strip = strip(ticks, v.Now, loc, 0)
@@ -132,7 +135,8 @@ func showLead(s *client.Schedule, now time.Time) lead {
 	runs := "Runs " + words.LowerFirst(s.Description)
 	switch s.State {
 	case "unreadable":
-		return lead{"bad", "What is stored of this schedule is not readable, so no tick runs: edit and save it, or delete it."}
+		return lead{"bad", "What is stored of this schedule is not readable, so no tick runs: edit and save it, or " +
+			"delete it."}
 	case "ended":
 		return lead{"", words.Sentence("No tick is left; " + lastWords(s))}
 	case "paused":
@@ -143,7 +147,8 @@ func showLead(s *client.Schedule, now time.Time) lead {
 		if s.PauseNote != "" {
 			why += ": " + short(strings.TrimRight(s.PauseNote, ". "))
 		}
-		return lead{"warn", words.Sentence(strings.Join(strings.Fields(why), " ")) + " " + words.Sentence("Resumed, it "+words.LowerFirst(runs))}
+		return lead{"warn", words.Sentence(strings.Join(strings.Fields(why), " ")) + " " +
+			words.Sentence("Resumed, it "+words.LowerFirst(runs))}
 	}
 	text := runs
 	if len(s.Next) > 0 {
@@ -226,12 +231,14 @@ func rules(s *client.Schedule, now time.Time, loc *time.Location) (facts []fact)
 		}
 	}
 	if s.Jitter > 0 {
-		add("Jitter", "up to "+words.Duration(s.Jitter)+"; jobs of this schedule are due "+words.Duration(s.JitterDelay)+" after their ticks")
+		add("Jitter", "up to "+words.Duration(s.Jitter)+"; jobs of this schedule are due "+
+			words.Duration(s.JitterDelay)+" after their ticks")
 	}
 	add("No ticks before", at(s.StartsAt))
 	add("No ticks after", at(s.EndsAt))
 	if s.MaxRuns > 0 {
-		add("Ends after", fmt.Sprintf("%s that ran, of which %s did", words.Count(s.MaxRuns, "tick"), words.Number(s.Counts.Run)))
+		add("Ends after",
+			fmt.Sprintf("%s that ran, of which %s did", words.Count(s.MaxRuns, "tick"), words.Number(s.Counts.Run)))
 	}
 	if s.Overlap != "" {
 		add("Overlap", "while the job of the tick before is unfinished: "+words.Overlap(s.Overlap))

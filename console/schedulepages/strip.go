@@ -17,9 +17,9 @@ const (
 	stripSpan = 24 * time.Hour
 )
 
-// ticksBetween returns the ticks of a schedule from a time on for 24 hours. If there are more than maxStripTicks, all is false, and it
-// returns at most about 500 of them, with which a chart looks the same: both ends of each gap longer than stripStep, the first, the
-// last and the next one after now.
+// ticksBetween returns the ticks of a schedule from a time on for 24 hours. If there are more than maxStripTicks, all
+// is false, and it returns at most about 500 of them, with which a chart looks the same: both ends of each gap longer
+// than stripStep, the first, the last and the next one after now.
 func ticksBetween(s *schedule.Schedule, from, now time.Time) (ticks []time.Time, all bool) {
 	until := from.Add(stripSpan)
 	at, ok := s.Next(from.Add(-1))
@@ -46,14 +46,15 @@ func ticksBetween(s *schedule.Schedule, from, now time.Time) (ticks []time.Time,
 	return slices.CompactFunc(ticks, time.Time.Equal), false
 }
 
-// within returns a tick after another one that is later by half of stripStep at least and stripStep at most. Otherwise it returns the
-// last one within stripStep, or else the next one.
+// within returns a tick after another one that is later by half of stripStep at least and stripStep at most. Otherwise
+// it returns the last one within stripStep, or else the next one.
 func within(s *schedule.Schedule, at, until time.Time) (tick time.Time, ok bool) {
 	tick, ok = s.Next(at.Add(stripStep/2 - 1))
 	if ok && tick.Sub(at) <= stripStep {
 		return tick, true
 	}
-	if last, found := s.Last(earlier(at.Add(stripStep), until.Add(-1))); found && last.After(at) { // costs as much as ten of Next
+	// costs as much as ten of Next
+	if last, found := s.Last(earlier(at.Add(stripStep), until.Add(-1))); found && last.After(at) {
 		return last, true
 	}
 	return s.Next(at)
@@ -69,8 +70,8 @@ func earlier(a, b time.Time) time.Time {
 // narrow is the width of the strips of a list.
 const narrow = 320
 
-// strip draws the ticks of the 24 hours from the beginning of this hour. A width of zero is that of the page. It is empty if there are
-// none.
+// strip draws the ticks of the 24 hours from the beginning of this hour. A width of zero is that of the page. It is
+// empty if there are none.
 func strip(s *schedule.Schedule, now time.Time, loc *time.Location, width float64) template.HTML {
 	from := now.Truncate(time.Hour)
 	ticks, all := ticksBetween(s, from, now)

@@ -35,7 +35,8 @@ func TestTicksBetween_AreAllOfSparseSchedules(t *testing.T) {
 // A sample looks like all ticks if it has both ends of each gap that is longer than stripStep.
 func TestTicksBetween_LookLikeAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cron := fmt.Sprintf("*/%d,%d-59/%d 0-%d * * *", rapid.IntRange(1, 7).Draw(t, "minutes"), rapid.IntRange(1, 20).Draw(t, "first minute"),
+		cron := fmt.Sprintf("*/%d,%d-59/%d 0-%d * * *", rapid.IntRange(1, 7).Draw(t, "minutes"),
+			rapid.IntRange(1, 20).Draw(t, "first minute"),
 			rapid.IntRange(1, 7).Draw(t, "other minutes"), rapid.IntRange(10, 23).Draw(t, "hour"))
 		s, err := schedule.Parse(schedule.Spec{Cron: cron, Timezone: "Europe/Berlin"})
 		require.NoError(t, err)
@@ -53,7 +54,8 @@ func TestTicksBetween_LookLikeAll(t *testing.T) {
 		require.LessOrEqual(t, len(ticks), 483)
 		has := func(at time.Time) bool { return slices.ContainsFunc(ticks, at.Equal) }
 		for i, tick := range every {
-			if i == 0 || i == len(every)-1 || tick.At.Sub(every[i-1].At) > stripStep || every[i+1].At.Sub(tick.At) > stripStep {
+			if i == 0 || i == len(every)-1 || tick.At.Sub(every[i-1].At) > stripStep ||
+				every[i+1].At.Sub(tick.At) > stripStep {
 				require.True(t, has(tick.At), "%s: %s", cron, tick.At)
 			}
 		}
@@ -79,7 +81,12 @@ func TestStrip_OfADenseScheduleIsABar(t *testing.T) {
 }
 
 func BenchmarkStrips_Of50DenseSchedules(b *testing.B) {
-	requests := []client.ScheduleRequest{{Cron: "* * * * *", Timezone: "Europe/Berlin"}, {Every: time.Second}, {Cron: "*/7 * * * *"}, {Cron: "@daily"}}
+	requests := []client.ScheduleRequest{
+		{Cron: "* * * * *", Timezone: "Europe/Berlin"},
+		{Every: time.Second},
+		{Cron: "*/7 * * * *"},
+		{Cron: "@daily"},
+	}
 	for b.Loop() {
 		for i := range 50 {
 			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC, narrow)

@@ -1,8 +1,8 @@
 // Package session seals what the console gives browsers to keep: the token of a reader who has signed in, and notices.
 //
-// What is sealed is encrypted and authenticated with a key that is derived from a root token, so all processes of a service open it,
-// also after a restart, and nothing is stored. A text sealed for one purpose does not open for another. What a process has ended it
-// does not open again, but only as long as it runs. It is safe for concurrent use.
+// What is sealed is encrypted and authenticated with a key that is derived from a root token, so all processes of a
+// service open it, also after a restart, and nothing is stored. A text sealed for one purpose does not open for
+// another. What a process has ended it does not open again, but only as long as it runs. It is safe for concurrent use.
 package session
 
 import (
@@ -39,8 +39,8 @@ type Sealer struct {
 	ended map[nonce]int64
 }
 
-// nonce is the random beginning of what was sealed, which no other text has. Of those that were ended the Unix time is kept until
-// which they would have opened.
+// nonce is the random beginning of what was sealed, which no other text has. Of those that were ended the Unix time is
+// kept until which they would have opened.
 type nonce [12]byte
 
 // maxEnded bounds the texts that are kept as ended. Then the one that would open for the shortest time is forgotten.
@@ -132,7 +132,8 @@ func (s *Sealer) Seal(purpose string, text []byte, until time.Time) string {
 	return base64.RawURLEncoding.EncodeToString(s.keys()[0].Seal(nil, nil, append(plain, text...), []byte(purpose)))
 }
 
-// Open returns what was sealed; false if it was not sealed here for the purpose, or not for so long, or End was called with it.
+// Open returns what was sealed; false if it was not sealed here for the purpose, or not for so long, or End was called
+// with it.
 func (s *Sealer) Open(purpose, sealed string, now time.Time) ([]byte, bool) {
 	text, n, until := s.open(purpose, sealed)
 	if now.Unix() >= until {
@@ -156,12 +157,14 @@ func (s *Sealer) End(purpose, sealed string, now time.Time) {
 		maps.DeleteFunc(s.ended, func(_ nonce, until int64) bool { return now.Unix() >= until })
 	}
 	if len(s.ended) >= maxEnded {
-		delete(s.ended, slices.MinFunc(slices.Collect(maps.Keys(s.ended)), func(a, b nonce) int { return cmp.Compare(s.ended[a], s.ended[b]) }))
+		delete(s.ended, slices.MinFunc(slices.Collect(maps.Keys(s.ended)),
+			func(a, b nonce) int { return cmp.Compare(s.ended[a], s.ended[b]) }))
 	}
 	s.ended[n] = until
 }
 
-// open returns what was sealed, its nonce, and the Unix time until which it opens; 0 if it was not sealed here for the purpose.
+// open returns what was sealed, its nonce, and the Unix time until which it opens; 0 if it was not sealed here for the
+// purpose.
 func (s *Sealer) open(purpose, sealed string) (text []byte, n nonce, until int64) {
 	data, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil || len(data) < len(n) {

@@ -64,13 +64,15 @@ func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) na
 	f := namespaceForm{Errors: errs}
 	if n != nil {
 		quota, f.Revision = n.Quota, n.Revision
-		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil && errs.Status != http.StatusPreconditionFailed {
-			f.Revision = seen // what somebody else has stored since is not seen in a form that is refused for another reason
+		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil &&
+			errs.Status != http.StatusPreconditionFailed {
+			// what somebody else has stored since is not seen in a form that is refused for another reason
+			f.Revision = seen
 		}
 	} else {
 		f.Name = &web.Field{
-			Name: "namespace", Label: "Name", Value: value("namespace", ""), Required: true, Error: errs.Of("namespace"),
-			Hint: "1 to 32 of a-z 0-9 and -, not beginning with -.",
+			Name: "namespace", Label: "Name", Value: value("namespace", ""), Required: true,
+			Error: errs.Of("namespace"), Hint: "1 to 32 of a-z 0-9 and -, not beginning with -.",
 		}
 		f.Store = &web.Field{
 			Name: "store", Label: "Store", Value: value("store", ""), Error: errs.Of("store"),
@@ -82,23 +84,26 @@ func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) na
 		pending = strconv.FormatInt(quota.Pending, 10)
 	}
 	f.Pending = web.Field{
-		Name: "quota.pending", Label: "Unfinished jobs, at most", Value: value("quota.pending", pending), Error: errs.Of("quota.pending"),
-		Hint: "Empty: not bounded.",
+		Name: "quota.pending", Label: "Unfinished jobs, at most", Value: value("quota.pending", pending),
+		Error: errs.Of("quota.pending"), Hint: "Empty: not bounded.",
 	}
 	f.Bytes = web.Field{
-		Name: "quota.bytes", Label: "Size of the unfinished jobs, at most", Value: value("quota.bytes", quota.Bytes), Error: errs.Of("quota.bytes"),
-		Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
+		Name: "quota.bytes", Label: "Size of the unfinished jobs, at most", Value: value("quota.bytes", quota.Bytes),
+		Error: errs.Of("quota.bytes"), Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
 	}
 	f.Rate = web.Field{
-		Name: "quota.rate", Label: "Registrations, at most", Value: value("quota.rate", quota.Rate), Error: errs.Of("quota.rate"),
-		Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
+		Name: "quota.rate", Label: "Registrations, at most", Value: value("quota.rate", quota.Rate),
+		Error: errs.Of("quota.rate"), Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
 	}
 	return f
 }
 
 // readNamespaceForm reads the form.
 func readNamespaceForm(v *web.Visit) (n client.NamespaceRequest, errs web.FormErrors) {
-	n = client.NamespaceRequest{Store: v.Form("store"), Quota: client.Quota{Bytes: v.Form("quota.bytes"), Rate: v.Form("quota.rate")}}
+	n = client.NamespaceRequest{
+		Store: v.Form("store"),
+		Quota: client.Quota{Bytes: v.Form("quota.bytes"), Rate: v.Form("quota.rate")},
+	}
 	if text := v.Form("quota.pending"); text != "" {
 		pending, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
 		if err != nil || pending < 1 {
@@ -114,13 +119,15 @@ func namespaces(v *web.Visit) (web.Answer, error) { return namespacesPage(v, web
 
 // namespacesPage is the page of namespaces, with what is wrong with its form.
 func namespacesPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
-	found, err := v.API.NamespacesPage(v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: perPage})
+	found, err := v.API.NamespacesPage(v.Request.Context(),
+		client.PageOptions{Cursor: v.Query("cursor"), Limit: perPage})
 	if err != nil {
 		return nil, err
 	}
 	data := namespacesData{Pager: v.Pager(found.NextCursor), Form: newNamespaceForm(v, nil, errs)}
 	for _, n := range found.Items {
-		data.Rows = append(data.Rows, namespaceRow{Namespace: n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace})
+		data.Rows = append(data.Rows,
+			namespaceRow{Namespace: n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace})
 	}
 	total := words.Count(int64(len(data.Rows)), "namespace")
 	if data.Pager.First != "" || data.Pager.Next != "" {
@@ -128,7 +135,8 @@ func namespacesPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	}
 	data.Lead = total + "; you are in " + v.Namespace + "."
 	return &web.Page{
-		View: "settings-namespaces", Title: "Namespaces", Section: section, Crumbs: crumbs(v), Status: errs.Status, Data: data,
+		View: "settings-namespaces", Title: "Namespaces", Section: section, Crumbs: crumbs(v),
+		Status: errs.Status, Data: data,
 	}, nil
 }
 
@@ -163,7 +171,8 @@ func createNamespace(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	return &web.Redirect{
-		To: v.Path("settings", "namespaces"), Notice: web.Done("Namespace " + name + " is created. Create its tokens next: each belongs to one namespace."),
+		To:     v.Path("settings", "namespaces"),
+		Notice: web.Done("Namespace " + name + " is created. Create its tokens next: each belongs to one namespace."),
 	}, nil
 }
 
@@ -235,14 +244,16 @@ func putNamespace(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	return &web.Redirect{
-		To: v.Path("settings", "namespaces", name), Notice: web.Done("The quota of " + name + " is changed. All processes follow it within 5 seconds."),
+		To:     v.Path("settings", "namespaces", name),
+		Notice: web.Done("The quota of " + name + " is changed. All processes follow it within 5 seconds."),
 	}, nil
 }
 
 // changedMeanwhile shows the form again, over what somebody else has saved since it was opened.
 func changedMeanwhile(v *web.Visit) (web.Answer, error) {
 	return namespacePage(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
-		"Somebody has changed this namespace since you opened the form. The sentence at the top says what it has now, the form has what you wrote: save it again to replace theirs.",
+		"Somebody has changed this namespace since you opened the form. The sentence at the top says what it has " +
+			"now, the form has what you wrote: save it again to replace theirs.",
 	}})
 }
 
@@ -267,13 +278,15 @@ func deletionPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	data := deletionData{
 		Name: n.Name, Errors: errs, Purge: v.Form("purge") == "true",
 		Confirm: web.Field{
-			Name: "confirm", Label: "Type the name " + n.Name + " to confirm", Value: v.Form("confirm"), Required: true, Error: errs.Of("confirm"),
+			Name: "confirm", Label: "Type the name " + n.Name + " to confirm", Value: v.Form("confirm"), Required: true,
+			Error: errs.Of("confirm"),
 		},
 	}
 	return &web.Page{
 		View: "settings-namespace-delete", Title: "Remove " + n.Name, Section: section, Status: errs.Status, Data: data,
 		Crumbs: crumbs(v,
-			web.Link{To: v.Path("settings", "namespaces"), Text: "Namespaces"}, web.Link{To: v.Path("settings", "namespaces", n.Name), Text: n.Name}),
+			web.Link{To: v.Path("settings", "namespaces"), Text: "Namespaces"},
+			web.Link{To: v.Path("settings", "namespaces", n.Name), Text: n.Name}),
 	}, nil
 }
 
@@ -305,6 +318,7 @@ func unfinishedPage(v *web.Visit) (web.Answer, error) {
 	v, done := v.MoreTime()
 	defer done()
 	return deletionPage(v, web.FormErrors{Status: http.StatusConflict, General: []string{
-		"There was more to remove than fits into one request. What is removed stays removed: send the form again until it succeeds.",
+		"There was more to remove than fits into one request. What is removed stays removed: send the form again " +
+			"until it succeeds.",
 	}})
 }

@@ -1,5 +1,5 @@
-// Package settingspages has the console's section Settings: whose the token is and what server it is, tokens, namespaces, the settings in
-// force of the process, and the doctor's checks of it.
+// Package settingspages has the console's section Settings: whose the token is and what server it is, tokens,
+// namespaces, the settings in force of the process, and the doctor's checks of it.
 package settingspages
 
 import (
@@ -36,8 +36,9 @@ type Setting struct {
 	From string
 }
 
-// readProcess is the action of the pages about the process itself. They show paths, addresses and stores of all namespaces, which concern
-// the root alone, and no action of the API reads them. Reading namespaces needs the root, too.
+// readProcess is the action of the pages about the process itself. They show paths, addresses and stores of all
+// namespaces, which concern the root alone, and no action of the API reads them. Reading namespaces needs the root,
+// too.
 const readProcess = access.ReadNamespaces
 
 // pages is the state of the pages.

@@ -48,18 +48,26 @@ func lead(t *testing.T, page string) string {
 func TestSettings_SaysWhoseTheTokenIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false, settingspages.Options{})
-		require.Equal(t, "This server needs no token: whoever reaches it may do everything.", lead(t, site.Golden("settings-open", "settings")))
+		require.Equal(t, "This server needs no token: whoever reaches it may do everything.",
+			lead(t, site.Golden("settings-open", "settings")))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
-		require.Equal(t, "You are root: your token may do everything, in all namespaces.", lead(t, site.Get("settings").OK()))
-		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: "operate", Topics: []string{"order.*", "mail"}, ExpiresIn: 72 * time.Hour})
+		require.Equal(t, "You are root: your token may do everything, in all namespaces.",
+			lead(t, site.Get("settings").OK()))
+		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{
+			Name: "mia", Role: "operate",
+			Topics: []string{"order.*", "mail"}, ExpiresIn: 72 * time.Hour,
+		})
 		require.NoError(t, err)
 		site.SignIn(created.Token)
 		page := site.Golden("settings-operate", "settings")
-		require.Equal(t, "You are mia: your token has the role operate, in the namespace default, and ends in 3d.", lead(t, page))
+		require.Equal(t,
+			"You are mia: your token has the role operate, in the namespace default, and ends in 3d.", lead(t, page))
 		require.Contains(t, consoletest.Text(page), "Topics order.*, mail")
-		for _, below := range []string{"settings/tokens", "settings/namespaces", "settings/in-force", "settings/checks"} {
+		for _, below := range []string{
+			"settings/tokens", "settings/namespaces", "settings/in-force", "settings/checks",
+		} {
 			require.NotContains(t, page, below)
 			site.Get(below).Is(http.StatusForbidden)
 		}
@@ -76,12 +84,17 @@ func TestSettings_LeadsToThePagesThatTheTokenMaySee(t *testing.T) {
 		require.Contains(t, page, `href="./settings/tokens"`)
 		require.NotContains(t, page, `href="./settings/namespaces"`)
 		site.Get("settings/tokens").OK()
-		for _, path := range []string{"settings/namespaces", "settings/namespaces/default", "settings/namespaces/default/delete", "settings/in-force", "settings/checks"} {
+		for _, path := range []string{
+			"settings/namespaces", "settings/namespaces/default",
+			"settings/namespaces/default/delete", "settings/in-force", "settings/checks",
+		} {
 			require.Contains(t, site.Get(path).Is(http.StatusForbidden), "requires a root token", path)
 		}
 		site.SignIn(consoletest.RootToken)
 		titles := make(map[string]bool)
-		for _, below := range []string{"", "/tokens", "/namespaces", "/namespaces/default", "/namespaces/default/delete", "/in-force", "/checks"} {
+		for _, below := range []string{
+			"", "/tokens", "/namespaces", "/namespaces/default", "/namespaces/default/delete", "/in-force", "/checks",
+		} {
 			page := site.Get("settings" + below).OK()
 			titles[regexp.MustCompile(`<title>.*</title>`).FindString(page)] = true
 			lead(t, page)
@@ -97,9 +110,12 @@ func TestSettings_RefusesFormsOfOtherRoles(t *testing.T) {
 		require.NoError(t, err)
 		for role, paths := range map[string][]string{
 			"read": {
-				"settings/tokens", "settings/tokens/" + created.ID + "/revoke", "settings/namespaces", "settings/namespaces/x", "settings/namespaces/x/delete", "settings/checks",
+				"settings/tokens", "settings/tokens/" + created.ID + "/revoke", "settings/namespaces",
+				"settings/namespaces/x", "settings/namespaces/x/delete", "settings/checks",
 			},
-			"admin": {"settings/namespaces", "settings/namespaces/x", "settings/namespaces/x/delete", "settings/checks"},
+			"admin": {
+				"settings/namespaces", "settings/namespaces/x", "settings/namespaces/x/delete", "settings/checks",
+			},
 		} {
 			site.SignIn(site.Token("z-"+role, role))
 			for _, path := range paths {
@@ -113,7 +129,8 @@ func TestTokens_CreatesOneAndShowsItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
 		require.Contains(t, lead(t, site.Get("settings/tokens").OK()), "There are no tokens yet")
-		answer := site.Post("settings/tokens", "name", "shop-api", "role", "publish", "topics", "order.*, mail", "bodies", "false", "expires_in", "5d", "namespace", "default")
+		answer := site.Post("settings/tokens", "name", "shop-api", "role", "publish", "topics", "order.*, mail",
+			"bodies", "false", "expires_in", "5d", "namespace", "default")
 		require.NotContains(t, answer.Header().Get("Set-Cookie"), "rb_")
 		page := site.Follow(answer).OK()
 		text := regexp.MustCompile(`<pre id="secret" tabindex="0">(rb_\w+)</pre>`).FindStringSubmatch(page)
@@ -133,17 +150,20 @@ func TestTokens_CreatesOneAndShowsItOnce(t *testing.T) {
 func TestTokens_KeepsTheFormWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
-		page := site.Post("settings/tokens", "name", script, "role", "admin", "topics", "order.*", "expires_in", "90d", "namespace", "nowhere").Is(http.StatusUnprocessableEntity)
+		page := site.Post("settings/tokens", "name", script, "role", "admin", "topics", "order.*", "expires_in", "90d",
+			"namespace", "nowhere").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `href="#f-name"`)
 		require.Contains(t, page, `href="#f-topics"`)
 		require.Contains(t, page, `value="admin" checked`)
 		requireEscaped(t, page)
-		page = site.Post("settings/tokens", "name", "a", "role", "read", "expires_in", "soon", "bodies", "maybe").Is(http.StatusUnprocessableEntity)
+		page = site.Post("settings/tokens", "name", "a", "role", "read", "expires_in", "soon", "bodies",
+			"maybe").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `href="#f-expires_in"`)
 		require.Contains(t, page, `href="#f-bodies"`)
 		require.Contains(t, page, `<fieldset id="f-bodies" aria-describedby="e-bodies">`)
 		require.Contains(t, page, `id="e-bodies">must be one of the choices`)
-		page = site.Post("settings/tokens", "name", "a", "role", "read", "namespace", "nowhere").Is(http.StatusUnprocessableEntity)
+		page = site.Post("settings/tokens", "name", "a", "role", "read", "namespace",
+			"nowhere").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `href="#f-namespace"`)
 		found, err := site.API.TokensPage(t.Context(), client.PageOptions{})
 		require.NoError(t, err)
@@ -162,7 +182,8 @@ func TestTokens_RevokesOneAfterAsking(t *testing.T) {
 		require.Contains(t, page, "within 5 seconds")
 		require.NotContains(t, page, "your own")
 		page = site.Follow(site.Post("settings/tokens/" + who.TokenID + "/revoke")).OK()
-		require.Contains(t, page, "Token mia ("+who.TokenID+") is revoked. Its sessions and clients end within 5 seconds.")
+		require.Contains(t, page,
+			"Token mia ("+who.TokenID+") is revoked. Its sessions and clients end within 5 seconds.")
 		site.Advance(6 * time.Second)
 		_, err = other.Whoami(t.Context())
 		require.ErrorIs(t, err, client.ErrUnauthorized)
@@ -192,7 +213,8 @@ func TestTokens_WarnsBeforeTheReadersOwn(t *testing.T) {
 func TestNamespaces_CreatesChangesAndRemovesOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
-		require.Contains(t, site.Follow(site.Post("settings/namespaces", "namespace", "shop", "quota.pending", "1,000", "quota.rate", "500/s")).OK(), "Namespace shop is created.")
+		require.Contains(t, site.Follow(site.Post("settings/namespaces", "namespace", "shop", "quota.pending", "1,000",
+			"quota.rate", "500/s")).OK(), "Namespace shop is created.")
 		site.Advance(6 * time.Second)
 		page := site.Golden("namespaces", "settings/namespaces")
 		require.Equal(t, "2 namespaces; you are in default.", lead(t, page))
@@ -203,20 +225,25 @@ func TestNamespaces_CreatesChangesAndRemovesOne(t *testing.T) {
 		require.Contains(t, lead(t, within), "you are in shop")
 
 		page = site.Golden("namespace", "settings/namespaces/shop")
-		require.Equal(t, "The jobs of shop are on the store main, and it may have 1,000 unfinished jobs and 500/s registrations.", lead(t, page))
+		require.Equal(t, "The jobs of shop are on the store main, and it may have 1,000 unfinished jobs and 500/s "+
+			"registrations.", lead(t, page))
 		revision := regexp.MustCompile(`name="revision" value="(\d+)"`).FindStringSubmatch(page)[1]
 		form := []string{"revision", revision, "quota.pending", "", "quota.bytes", "1GiB", "quota.rate", ""}
 		require.Equal(t, "The jobs of shop are on the store main, and it may have 1GiB of unfinished jobs.",
 			lead(t, site.Follow(site.Post("settings/namespaces/shop", form...)).OK()))
 
-		page = site.Post("settings/namespaces/shop", append(form, "quota.bytes", "2GiB")...).Is(http.StatusPreconditionFailed)
+		page = site.Post("settings/namespaces/shop",
+			append(form, "quota.bytes", "2GiB")...).Is(http.StatusPreconditionFailed)
 		require.Contains(t, page, "Somebody has changed this namespace since")
 		require.Contains(t, lead(t, page), "1GiB")
 		require.NotContains(t, page, `name="revision" value="`+revision+`"`)
 
-		require.Contains(t, site.Golden("namespace-delete", "settings/namespaces/shop/delete"), "Type the name shop to confirm")
-		require.Contains(t, site.Post("settings/namespaces/shop/delete", "confirm", "shopp").Is(http.StatusUnprocessableEntity), "must be shop")
-		require.Contains(t, site.Follow(site.Post("settings/namespaces/shop/delete", "confirm", "shop", "purge", "true")).OK(), "Namespace shop is removed.")
+		require.Contains(t, site.Golden("namespace-delete", "settings/namespaces/shop/delete"),
+			"Type the name shop to confirm")
+		require.Contains(t, site.Post("settings/namespaces/shop/delete", "confirm",
+			"shopp").Is(http.StatusUnprocessableEntity), "must be shop")
+		require.Contains(t, site.Follow(site.Post("settings/namespaces/shop/delete", "confirm", "shop", "purge",
+			"true")).OK(), "Namespace shop is removed.")
 		_, err := site.API.GetNamespace(t.Context(), "shop")
 		require.ErrorIs(t, err, client.ErrNotFound)
 	})
@@ -225,29 +252,41 @@ func TestNamespaces_CreatesChangesAndRemovesOne(t *testing.T) {
 func TestNamespaces_KeepsTheFormWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
-		page := site.Post("settings/namespaces", "namespace", script, "store", script, "quota.bytes", script, "quota.rate", script).Is(http.StatusUnprocessableEntity)
+		page := site.Post("settings/namespaces", "namespace", script, "store", script, "quota.bytes", script,
+			"quota.rate", script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
-		page = site.Post("settings/namespaces", "namespace", "", "quota.pending", script).Is(http.StatusUnprocessableEntity)
+		page = site.Post("settings/namespaces", "namespace", "", "quota.pending",
+			script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-namespace"`)
 		require.Contains(t, page, `href="#f-quota.pending"`)
-		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop", "store", "eu").Is(http.StatusUnprocessableEntity), `href="#f-store"`)
+		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop", "store",
+			"eu").Is(http.StatusUnprocessableEntity), `href="#f-store"`)
 		site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusSeeOther)
-		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusPreconditionFailed), "exists already")
-		require.Contains(t, site.Post("settings/namespaces/shop", "quota.rate", "5").Is(http.StatusUnprocessableEntity), "which revision")
-		requireEscaped(t, site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", script).Is(http.StatusUnprocessableEntity))
+		require.Contains(t,
+			site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusPreconditionFailed), "exists already")
+		require.Contains(t, site.Post("settings/namespaces/shop", "quota.rate", "5").Is(http.StatusUnprocessableEntity),
+			"which revision")
+		requireEscaped(t, site.Post("settings/namespaces/shop", "revision", "1", "quota.rate",
+			script).Is(http.StatusUnprocessableEntity))
 
 		_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{Quota: client.Quota{Pending: 5}})
 		require.NoError(t, err)
-		page = site.Post("settings/namespaces/shop", "revision", "1", "quota.rate", "lots").Is(http.StatusUnprocessableEntity)
-		require.Contains(t, page, `name="revision" value="1"`, "a form that is mended does not overwrite what was stored meanwhile")
+		page = site.Post("settings/namespaces/shop", "revision", "1", "quota.rate",
+			"lots").Is(http.StatusUnprocessableEntity)
+		require.Contains(t, page, `name="revision" value="1"`,
+			"a form that is mended does not overwrite what was stored meanwhile")
 	})
 }
 
 func TestNamespaces_KeepsTheRevisionOfAFormThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := false
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{settingspages.New(settingspages.Options{})}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{
+			settingspages.New(settingspages.Options{}),
+		}, Tokens: true, WrapAPI: func(
+			api http.Handler,
+		) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodPut || !refused {
 					api.ServeHTTP(w, r)
@@ -260,7 +299,8 @@ func TestNamespaces_KeepsTheRevisionOfAFormThatIsRefused(t *testing.T) {
 		}})
 		site.SignIn(consoletest.RootToken)
 		for pending := range int64(2) {
-			_, err := site.API.PutNamespace(t.Context(), "shop", client.NamespaceRequest{Quota: client.Quota{Pending: pending}})
+			_, err := site.API.PutNamespace(t.Context(), "shop",
+				client.NamespaceRequest{Quota: client.Quota{Pending: pending}})
 			require.NoError(t, err)
 		}
 		refused = true
@@ -279,7 +319,8 @@ func TestNamespaces_SaysWhyOneIsNotRemoved(t *testing.T) {
 		require.NoError(t, err)
 		_, err = site.API.CreateToken(t.Context(), client.TokenRequest{Name: "a", Role: "read", Namespace: "shop"})
 		require.NoError(t, err)
-		page := site.Post("settings/namespaces/shop/delete", "confirm", "shop", "purge", "false").Is(http.StatusConflict)
+		page := site.Post("settings/namespaces/shop/delete", "confirm", "shop", "purge",
+			"false").Is(http.StatusConflict)
 		require.Contains(t, page, "token")
 		require.NotContains(t, site.Get("settings/namespaces/default").OK(), "Remove")
 	})
@@ -303,7 +344,8 @@ func TestInForce_ListsSettingsAndFiltersThem(t *testing.T) {
 		requireEscaped(t, page)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		require.Contains(t, lead(t, newSite(t, false, settingspages.Options{}).Get("settings/in-force").OK()), "are not known")
+		require.Contains(t,
+			lead(t, newSite(t, false, settingspages.Options{}).Get("settings/in-force").OK()), "are not known")
 	})
 }
 
@@ -311,9 +353,18 @@ func TestChecks_AreMadeWhenAskedAndKeptForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
 		found := []doctor.Finding{
-			{Check: doctor.SettingsValid, Subject: "settings", Level: doctor.OK, Seen: "they are valid", Docs: "docs/doctor.md#settings-valid"},
-			{Check: doctor.SQLiteSpace, Subject: "store main", Level: doctor.Fault, Seen: script, Remedy: "Free " + script, Docs: "docs/doctor.md#sqlite-space"},
-			{Check: doctor.SettingsSecrets, Subject: "settings", Level: doctor.Warn, Seen: "plain text", Remedy: "Set a key.", Docs: "docs/doctor.md#settings-secrets"},
+			{
+				Check: doctor.SettingsValid, Subject: "settings", Level: doctor.OK, Seen: "they are valid",
+				Docs: "docs/doctor.md#settings-valid",
+			},
+			{
+				Check: doctor.SQLiteSpace, Subject: "store main", Level: doctor.Fault, Seen: script,
+				Remedy: "Free " + script, Docs: "docs/doctor.md#sqlite-space",
+			},
+			{
+				Check: doctor.SettingsSecrets, Subject: "settings", Level: doctor.Warn, Seen: "plain text",
+				Remedy: "Set a key.", Docs: "docs/doctor.md#settings-secrets",
+			},
 		}
 		site := asRoot(t, settingspages.Options{Check: func(context.Context) []doctor.Finding {
 			runs++
@@ -383,7 +434,8 @@ func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
 		site := asRoot(t, settingspages.Options{})
 		site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusSeeOther)
 		site.Advance(6 * time.Second)
-		text := regexp.MustCompile(`rb_\w+`).FindString(site.Follow(site.Post("settings/tokens", "name", "a", "role", "publish", "namespace", "shop")).OK())
+		text := regexp.MustCompile(`rb_\w+`).FindString(site.Follow(site.Post("settings/tokens", "name", "a", "role",
+			"publish", "namespace", "shop")).OK())
 		_, err := site.Client(text).Register(t.Context(), client.Job{ID: "long", URL: "https://slow.example/"})
 		require.NoError(t, err)
 		site.Advance(time.Second)
@@ -402,16 +454,18 @@ func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
 
 func TestNamespaces_SaysWhenARemovalTakesLongerThanAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, err := client.New("http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodDelete {
-					<-r.Context().Done()
-					http.Error(w, "", http.StatusServiceUnavailable)
-					return
-				}
-				_, _ = io.WriteString(w, `{"namespace": "shop", "revision": 1, "store": "main", "quota": {}}`)
-			}),
-		}}})
+		api, err := client.New(
+			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodDelete {
+						<-r.Context().Done()
+						http.Error(w, "", http.StatusServiceUnavailable)
+						return
+					}
+					_, _ = io.WriteString(w, `{"namespace": "shop", "revision": 1, "store": "main", "quota": {}}`)
+				}),
+			}}},
+		)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -40,7 +40,8 @@ func (p *pages) settingsInForce(v *web.Visit) (web.Answer, error) {
 	default:
 		data.Lead = words.Number(set) + " of " + words.Count(all, "setting") + " of this process are not defaults."
 	}
-	return &web.Page{View: "settings-in-force", Title: "Settings in force", Section: section, Crumbs: crumbs(v), Data: data}, nil
+	return &web.Page{View: "settings-in-force", Title: "Settings in " +
+		"force", Section: section, Crumbs: crumbs(v), Data: data}, nil
 }
 
 const (
@@ -72,8 +73,8 @@ func (c *checker) latest() findings {
 	return c.last
 }
 
-// run makes the checks, unless they were made within checksKept, or waits for those that run. They go on when their reader leaves, for who
-// asks next.
+// run makes the checks, unless they were made within checksKept, or waits for those that run. They go on when their
+// reader leaves, for who asks next.
 func (c *checker) run(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.last.At.IsZero() && time.Since(c.last.At) < checksKept {
@@ -125,7 +126,10 @@ type findingRow struct {
 }
 
 // levelClasses are the classes of pills of levels.
-var levelClasses = map[doctor.Level]string{doctor.Fault: "bad", doctor.Warn: "warn", doctor.Unknown: "plain", doctor.OK: "ok"}
+var levelClasses = map[doctor.Level]string{
+	doctor.Fault: "bad", doctor.Warn: "warn",
+	doctor.Unknown: "plain", doctor.OK: "ok",
+}
 
 // findings shows what the last checks found. It makes none.
 func (p *pages) findings(v *web.Visit) (web.Answer, error) {

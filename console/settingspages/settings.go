@@ -68,14 +68,15 @@ func leadOf(who *client.Principal, now time.Time) (sentence, class string) {
 	if !who.ExpiresAt.IsZero() {
 		ends = "ends " + words.In(who.ExpiresAt, now)
 	}
-	return "You are " + who.Actor + ": your token has the role " + who.Role + ", in the namespace " + who.Namespace + ", and " + ends + ".", ""
+	return "You are " + who.Actor + ": your token has the role " + who.Role + ", in the namespace " + who.Namespace +
+		", and " + ends + ".", ""
 }
 
 // identityOf returns whose a token is, in words.
 func identityOf(who *client.Principal) identity {
 	id := identity{
-		Name: who.Actor, ID: who.TokenID, Role: who.Role + ": " + words.Role(who.Role), Namespace: who.Namespace, Ends: who.ExpiresAt,
-		Topics: topicsText(who.Topics), Bodies: bodiesText(who.Bodies),
+		Name: who.Actor, ID: who.TokenID, Role: who.Role + ": " + words.Role(who.Role),
+		Namespace: who.Namespace, Ends: who.ExpiresAt, Topics: topicsText(who.Topics), Bodies: bodiesText(who.Bodies),
 	}
 	if who.Root {
 		id.Role = who.Role + ": does everything in all namespaces"
@@ -106,10 +107,15 @@ func (p *pages) below(v *web.Visit) []subpage {
 		action           access.Action
 		path, text, what string
 	}{
-		{access.ReadTokens, "tokens", "Tokens", "who may use the API and this console, with which role, and until when"},
+		{access.ReadTokens, "tokens", "Tokens", "who may use the API and this console, with which role, and until " +
+			"when"},
 		{access.ReadNamespaces, "namespaces", "Namespaces", "separate jobs, topics and tokens, each with a quota"},
-		{readProcess, "in-force", "In force", "the settings that this process was started with, and where each comes from"},
-		{readProcess, "checks", "Checks", "what is wrong with this process, its settings and its stores, and what to do"},
+		{readProcess, "in-force", "In force", "the settings that this process was started with, and where each comes " +
+			"from"},
+		{
+			readProcess, "checks", "Checks",
+			"what is wrong with this process, its settings and its stores, and what to do",
+		},
 	} {
 		if v.Can(page.action) {
 			all = append(all, subpage{web.Link{To: v.Path("settings", page.path), Text: page.text}, page.what})

@@ -95,7 +95,8 @@ func newTokenForm(v *web.Visit, errs web.FormErrors) tokenForm {
 		Errors: errs, Role: value("role", string(access.Read)), Bodies: value("bodies", ""),
 		Name: web.Field{
 			Name: "name", Label: "Name", Value: value("name", ""), Required: true, Error: errs.Of("name"),
-			Hint: "Of whom or what uses it, such as shop-api or anna: changes are logged under it. 1 to 64 of A-Z a-z 0-9 . _ and -.",
+			Hint: "Of whom or what uses it, such as shop-api or anna: changes are logged under it. 1 to 64 of A-Z " +
+				"a-z 0-9 . _ and -.",
 		},
 		Topics: web.Field{
 			Name: "topics", Label: "Topics", Value: value("topics", ""), Error: errs.Of("topics"),
@@ -187,7 +188,8 @@ func createToken(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	notice := web.Done("Token " + created.Name + " (" + created.ID + ") is created. Copy its text now: it is shown only here, and the server stores only its hash.")
+	notice := web.Done("Token " + created.Name + " (" + created.ID +
+		") is created. Copy its text now: it is shown only here, and the server stores only its hash.")
 	notice.Secret = created.Token
 	return &web.Redirect{To: v.Path("settings", "tokens"), Notice: notice}, nil
 }
@@ -244,6 +246,7 @@ func revokeToken(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	return &web.Redirect{
-		To: v.Path("settings", "tokens"), Notice: web.Done("Token " + found.Name + " (" + found.ID + ") is revoked. Its sessions and clients end within 5 seconds."),
+		To: v.Path("settings", "tokens"), Notice: web.Done("Token " + found.Name + " (" + found.ID +
+			") is revoked. Its sessions and clients end within 5 seconds."),
 	}, nil
 }

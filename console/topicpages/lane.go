@@ -26,7 +26,8 @@ type lanePage struct {
 	Exists bool
 	Topic  *client.Topic
 	Row    laneRow
-	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server could not find out.
+	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server
+	// could not find out.
 	Held        []client.HoldReason
 	LastFailure *client.LaneFailure
 	Unknown     bool
@@ -60,10 +61,14 @@ func (p *lanePage) answer(v *web.Visit, values policyform.Values, errs web.FormE
 	o := p.Owner
 	p.Errors, p.Note = errs, v.Form("note")
 	p.Groups = policyform.Lane.Groups(p.Settings.LaneSettings, policyform.LaneDefaults(p.Topic.Policy), values, errs)
-	return &web.Page{View: "lane", Title: "Lane " + o.Lane + " of " + o.Topic, Section: section, Crumbs: o.crumbs(v, false), Data: *p, Status: errs.Status}
+	return &web.Page{
+		View: "lane", Title: "Lane " + o.Lane + " of " + o.Topic, Section: section,
+		Crumbs: o.crumbs(v, false), Data: *p, Status: errs.Status,
+	}
 }
 
-// readLane reads a lane's settings, its counts, why it holds jobs back, and its newest jobs. Live blocks do not have the jobs.
+// readLane reads a lane's settings, its counts, why it holds jobs back, and its newest jobs. Live blocks do not have
+// the jobs.
 func readLane(v *web.Visit) (*lanePage, error) {
 	ctx, o := v.Request.Context(), ownerOf(v)
 	p := &lanePage{Owner: o, Tabs: o.tabs(v, ""), CanChange: v.CanTopic(access.ChangeLane, o.Topic), PostTo: o.path(v)}
@@ -89,7 +94,8 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	}
 	p.Row = laneRow{
 		LaneCounts: *counts, Limit: laneLimit(p.Topic, l), HasSettings: p.Exists,
-		Paused: p.Settings.Paused, PausedAt: p.Settings.PausedAt, PausedBy: p.Settings.PausedBy, PauseNote: p.Settings.PauseNote,
+		Paused: p.Settings.Paused, PausedAt: p.Settings.PausedAt, PausedBy: p.Settings.PausedBy,
+		PauseNote: p.Settings.PauseNote,
 	}
 	if err := p.readHeld(v); err != nil {
 		return nil, err
@@ -148,21 +154,25 @@ func (p *lanePage) newLead(now time.Time) lead {
 	case r.Breaker == "open":
 		return lead{"bad", words.Sentence("Its breaker is open", until) + " " + jobs + p.failure(now)}
 	case r.Breaker == "half_open":
-		return lead{"warn", "Its breaker is half open: one attempt, the probe, decides whether it closes. " + jobs + p.failure(now)}
+		return lead{"warn", "Its breaker is half open: one attempt, the probe, decides whether it closes. " + jobs +
+			p.failure(now)}
 	case !cooling.IsZero():
 		return lead{"warn", words.Sentence(p.cooldown(), until) + " " + jobs}
 	case len(p.Held) > 0:
 		return lead{"warn", words.Sentence(p.Held[0].Detail) + " " + jobs}
 	case r.Ready > 0 && r.Limit > 0 && r.Running >= int64(r.Limit):
-		return lead{"warn", words.Sentence("At its limit:", words.CountVerb(r.Running, "attempt", "is", "are"), "in flight") + " " + jobs}
+		return lead{"warn", words.Sentence("At its limit:", words.CountVerb(r.Running, "attempt", "is", "are"),
+			"in flight") + " " + jobs}
 	case waiting == 0 && r.Running == 0:
 		return lead{Text: "No job waits."}
 	case p.Unknown:
 		return lead{Text: "Whether something holds it is not known now. " + jobs}
 	case r.Running > 0:
-		return lead{"ok", words.Sentence("Nothing holds it:", words.CountVerb(r.Running, "attempt", "is", "are"), "running") + " " + jobs}
+		return lead{"ok", words.Sentence("Nothing holds it:", words.CountVerb(r.Running, "attempt", "is",
+			"are"), "running") + " " + jobs}
 	case r.Ready > 0:
-		return lead{"warn", words.Sentence("Nothing holds it, but no attempt is running:", words.CountVerb(r.Ready, "job", "is", "are"), "ready"+forWhom(t.Deliver))}
+		return lead{"warn", words.Sentence("Nothing holds it, but no attempt is "+
+			"running:", words.CountVerb(r.Ready, "job", "is", "are"), "ready"+forWhom(t.Deliver))}
 	}
 	return lead{Text: words.Sentence("No job is ready:", words.LowerFirst(jobs))}
 }
@@ -206,7 +216,8 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 	values := p.typed(v)
 	change, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
 	if len(changed) == 0 && !errs.Any() {
-		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the settings are already so."}}, nil
+		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the " +
+			"settings are already so."}}, nil
 	}
 	condition, err := v.Condition()
 	switch {
@@ -229,7 +240,8 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 			return p.answer(v, values, errs), nil
 		}, policyform.Lane.Names()...)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:", words.List(changed)))}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:",
+		words.List(changed)))}, nil
 }
 
 // typed returns the texts of the form that was sent; fields that it lacks are as they are set.
@@ -252,7 +264,8 @@ func pauseLane(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.PauseLane(v.Request.Context(), o.Topic, o.Lane, v.Form("note")); err != nil {
 		return formProblem(v, err, laneAnswer, "note")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) + " is paused. Its jobs are accepted, and wait.")}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) +
+		" is paused. Its jobs are accepted, and wait.")}, nil
 }
 
 // resumeLane resumes a lane.
@@ -277,5 +290,6 @@ func deleteLane(v *web.Visit) (web.Answer, error) {
 	case err != nil:
 		return formProblem(v, err, laneAnswer)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done("The settings and secrets of " + o.String() + " are deleted. Its jobs stay, with the settings of the topic.")}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done("The settings and secrets of " + o.String() +
+		" are deleted. Its jobs stay, with the settings of the topic.")}, nil
 }

@@ -24,24 +24,28 @@ import (
 func TestLane_SaysWhatHoldsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, LaneConcurrency: 1})
+		put(t, site, "order",
+			client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, LaneConcurrency: 1})
 		show := func(name string) string { return lead(t, site.Get("topics/order/lanes/"+name).OK()) }
 		require.Equal(t, "No job waits.", show("x"))
 		site.Register(client.Job{ID: "a", Topic: "order", URL: "https://fine.example/", Delay: time.Minute})
 		require.Equal(t, "No job is ready: 1 job waits.", show("fine.example:443"))
 		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
-		require.Equal(t, "Its breaker is open until 01:00:00 (in 1h). 1 job waits. Its last attempt failed 1s ago, because the connection was refused.",
+		require.Equal(t, "Its breaker is open until 01:00:00 (in 1h). 1 job waits. Its last attempt failed 1s ago, "+
+			"because the connection was refused.",
 			show("refused.example:443"))
 		site.Register(client.Job{ID: "c", Topic: "order", URL: "https://busy.example/"})
 		site.Advance(time.Second)
 		require.Contains(t, show("busy.example:443"), "Its receiver asked for a pause until 00:01:01 (in")
 		_, err := site.API.PauseLane(t.Context(), "order", "fine.example:443", "maintenance")
 		require.NoError(t, err)
-		require.Equal(t, "Paused by root since 00:00:02 (just now): “maintenance”. 1 job waits.", show("fine.example:443"))
+		require.Equal(t, "Paused by root since 00:00:02 (just now): “maintenance”. 1 job waits.",
+			show("fine.example:443"))
 		_, err = site.API.PauseTopic(t.Context(), "order", "all of it")
 		require.NoError(t, err)
-		require.Equal(t, "Its topic is paused by root since 00:00:02 (just now): “all of it”. 1 job waits.", show("fine.example:443"))
+		require.Equal(t, "Its topic is paused by root since 00:00:02 (just now): “all of it”. 1 job waits.",
+			show("fine.example:443"))
 	})
 }
 
@@ -54,17 +58,23 @@ func TestLane_SaysWhomReadyJobsWaitFor(t *testing.T) {
 		}
 		site.Advance(2 * time.Minute)
 		page := site.Get("topics/pull/lanes/x").OK()
-		require.Equal(t, "Nothing holds it, but no attempt is running: 3 jobs are ready for a client that leases from the topic.", lead(t, page))
+		require.Equal(t, "Nothing holds it, but no attempt is running: 3 jobs are ready for a client that leases "+
+			"from the topic.", lead(t, page))
 		require.Contains(t, page, `class="lead sentence warn"`)
 		_, err := site.API.Lease(t.Context(), "pull", client.LeaseOptions{Max: 1, Lease: time.Minute})
 		require.NoError(t, err)
-		require.Equal(t, "Nothing holds it: 1 attempt is running. 2 jobs wait.", lead(t, site.Get("topics/pull/lanes/x").OK()))
+		require.Equal(t, "Nothing holds it: 1 attempt is running. 2 jobs wait.",
+			lead(t, site.Get("topics/pull/lanes/x").OK()))
 	})
 }
 
 func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, WrapAPI: func(api http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{
+			topicpages.New(sampler.New(nil)),
+		}, WrapAPI: func(
+			api http.Handler,
+		) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v1/lanes/held" {
 					w.Header().Set("Content-Type", "application/json")
@@ -77,7 +87,8 @@ func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
 		put(t, site, "pull", client.Policy{Deliver: "pull"})
 		site.Register(client.Job{Topic: "pull", Lane: "x"})
 		site.Advance(time.Second)
-		require.Equal(t, "Whether something holds it is not known now. 1 job waits.", lead(t, site.Get("topics/pull/lanes/x").OK()))
+		require.Equal(t, "Whether something holds it is not known now. 1 job waits.",
+			lead(t, site.Get("topics/pull/lanes/x").OK()))
 	})
 }
 
@@ -121,7 +132,10 @@ func TestLane_ShowsItsSettingsAndJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{URL: "https://fine.example/hooks", LaneConcurrency: 4})
-		_, err := site.API.PutLane(t.Context(), "order", "[::1]:8080", client.LaneSettings{LaneRate: "5/s", ManagedBy: "shop", Headers: client.Headers{"Authorization": {"s3cret"}}})
+		_, err := site.API.PutLane(t.Context(), "order", "[::1]:8080", client.LaneSettings{
+			LaneRate:  "5/s",
+			ManagedBy: "shop", Headers: client.Headers{"Authorization": {"s3cret"}},
+		})
 		require.NoError(t, err)
 		site.Register(
 			client.Job{ID: "a", Topic: "order", Lane: "[::1]:8080"},
@@ -143,20 +157,25 @@ func TestLane_IsChanged(t *testing.T) {
 		const path = "topics/order/lanes/pay.example.com:443"
 		rev := revision(t, site.Get(path).OK())
 		page := site.Follow(site.Post(path, "revision", rev, "lane_rate", "5/s", "ordered", "true")).OK()
-		require.Contains(t, consoletest.Text(page), "Lane pay.example.com:443 of topic order is changed: lane_rate and ordered.")
+		require.Contains(t, consoletest.Text(page),
+			"Lane pay.example.com:443 of topic order is changed: lane_rate and ordered.")
 		page = site.Post(path, "revision", "0", "lane_rate", "7/s").Is(http.StatusPreconditionFailed)
 		require.Contains(t, page, `value="7/s"`)
 		require.Contains(t, consoletest.Text(page), "saving again changes lane_rate.")
-		page = site.Post(path, "revision", revision(t, page), "lane_rate", "lots", "url", "nonsense").Is(http.StatusUnprocessableEntity)
+		page = site.Post(path, "revision", revision(t, page), "lane_rate", "lots", "url",
+			"nonsense").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="lots"`)
 		require.Contains(t, consoletest.Text(page), "url: must")
-		require.Contains(t, consoletest.Text(site.Follow(site.Post(path, "revision", "2", "lane_rate", "5/s")).OK()), "Nothing was changed")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post(path, "revision", "2", "lane_rate", "5/s")).OK()),
+			"Nothing was changed")
 
 		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/pause", "note", "x")).OK()), "is paused")
 		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/resume")).OK()), "is resumed")
 		site.Post(path+"/delete", "revision", "99").Is(http.StatusPreconditionFailed)
-		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete", "revision", revision(t, site.Get(path).OK()))).OK()), "are deleted")
-		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete", "revision", "0")).OK()), "The lane has no settings.")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+
+			"/delete", "revision", revision(t, site.Get(path).OK()))).OK()), "are deleted")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/delete", "revision", "0")).OK()),
+			"The lane has no settings.")
 	})
 }
 
@@ -168,27 +187,32 @@ func TestSecrets_AreAddedShownOnceAndRemoved(t *testing.T) {
 			if path == "topics/order" {
 				site.Golden("topic-secrets", path+"/secrets")
 			}
-			require.Contains(t, lead(t, site.Get(path+"/secrets").OK()), map[bool]string{true: "Attempts are not signed", false: "those of its topic sign"}[path == "topics/order"])
+			require.Contains(t, lead(t, site.Get(path+"/secrets").OK()), map[bool]string{true: "Attempts are not " +
+				"signed", false: "those of its topic sign"}[path == "topics/order"])
 			page := site.Follow(site.Post(path+"/secrets", "kind", "ed25519", "secret", "")).OK()
 			require.Regexp(t, `whsk_[A-Za-z0-9+/]{20}`, consoletest.Text(page))
 			require.Contains(t, page, "whpk_")
 			page = site.Get(path + "/secrets").OK()
 			require.NotRegexp(t, `whsk_[A-Za-z0-9+/]{20}`, consoletest.Text(page))
 			require.Contains(t, lead(t, page), "Attempts are signed with 1 secret")
-			page = site.Post(path+"/secrets", "kind", "hmac", "secret", "whsec_short").Is(http.StatusUnprocessableEntity)
+			page = site.Post(path+
+				"/secrets", "kind", "hmac", "secret", "whsec_short").Is(http.StatusUnprocessableEntity)
 			require.Contains(t, consoletest.Text(page), "secret: ")
 			require.NotContains(t, page, "whsec_short", "a secret is not sent back")
 			page = site.Follow(site.Post(path+"/secrets", "kind", "hmac")).OK()
 			require.Regexp(t, `whsec_[A-Za-z0-9+/]{20}`, consoletest.Text(page))
 			require.Contains(t, lead(t, page), "2 secrets")
 			var first string
-			for s, err := range site.API.Secrets(t.Context(), "order", map[bool]string{false: "x.y:1"}[path == "topics/order"]) {
+			for s, err := range site.API.Secrets(
+				t.Context(), "order", map[bool]string{false: "x.y:1"}[path == "topics/order"],
+			) {
 				require.NoError(t, err)
 				first = s.ID
 			}
 			page = site.Follow(site.Post(path + "/secrets/" + first + "/remove")).OK()
 			require.Contains(t, consoletest.Text(page), "Secret "+first+" of")
-			require.Contains(t, consoletest.Text(site.Follow(site.Post(path+"/secrets/"+first+"/remove")).OK()), "gone already")
+			require.Contains(t,
+				consoletest.Text(site.Follow(site.Post(path+"/secrets/"+first+"/remove")).OK()), "gone already")
 		}
 	})
 }
@@ -198,28 +222,39 @@ const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 
 func TestPages_EscapeWhatOthersWrote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, Tokens: true, Deliver: func(job.Request) policy.Result {
-			return policy.Result{Class: policy.ClassRefused, Error: hostile}
-		}})
+		site := consoletest.New(t, consoletest.Options{
+			Pages:  []web.Pages{topicpages.New(sampler.New(nil))},
+			Tokens: true, Deliver: func(job.Request) policy.Result {
+				return policy.Result{Class: policy.ClassRefused, Error: hostile}
+			},
+		})
 		site.SignIn(consoletest.RootToken)
 		created, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: "operate"})
 		require.NoError(t, err)
-		callback := &client.Callback{URL: "https://x.example/?q=%3Cscript%3E&\"<script>alert(1)</script>", Headers: client.Headers{"X-A": {hostile}}}
+		callback := &client.Callback{
+			URL:     "https://x.example/?q=%3Cscript%3E&\"<script>alert(1)</script>",
+			Headers: client.Headers{"X-A": {hostile}},
+		}
 		p := client.Policy{
-			URL: "https://x.example/<script>alert(1)</script>\"><img%20src=x>", Headers: client.Headers{"X-A": {hostile}}, Success: &client.Success{BodyEquals: hostile},
+			URL:     "https://x.example/<script>alert(1)</script>\"><img%20src=x>",
+			Headers: client.Headers{"X-A": {hostile}}, Success: &client.Success{BodyEquals: hostile},
 			OnDead: callback, OnDelivered: callback, Breaker: &client.Breaker{Failures: new(1), Open: time.Hour},
 		}
 		if _, err := site.API.PutTopic(t.Context(), "order", p); err != nil { // the API may refuse such a URL
 			p.OnDead, p.OnDelivered, p.URL = nil, nil, "https://x.example/"
 			put(t, site, "order", p)
 		}
-		_, err = site.API.PatchLane(t.Context(), "order", "x", client.LaneSettings{Headers: client.Headers{"X-A": {hostile}}})
+		_, err = site.API.PatchLane(t.Context(), "order", "x",
+			client.LaneSettings{Headers: client.Headers{"X-A": {hostile}}})
 		require.NoError(t, err)
 		site.Register(client.Job{ID: "a", Topic: "order", Lane: "x", URL: "https://x.example/"})
 		site.Advance(time.Second)
 		pages := map[string]string{}
 		show := func() {
-			for _, path := range []string{"topics", "topics/order", "topics/order/policy", "topics/order/secrets", "topics/order/delete", "topics/order/lanes/x", "topics/order/lanes/x/secrets"} {
+			for _, path := range []string{
+				"topics", "topics/order", "topics/order/policy", "topics/order/secrets",
+				"topics/order/delete", "topics/order/lanes/x", "topics/order/lanes/x/secrets",
+			} {
 				pages[path] = site.Get(path).OK()
 			}
 		}
@@ -245,12 +280,17 @@ func TestPages_EscapeWhatOthersWrote(t *testing.T) {
 			require.Empty(t, titles[title], "%s has the title of %s", path, titles[title])
 			titles[title] = path
 		}
-		for _, path := range []string{"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x", "topics/order/secrets", "topics/order/pause"} {
+		for _, path := range []string{
+			"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x",
+			"topics/order/secrets", "topics/order/pause",
+		} {
 			rev := "0"
-			if found := revisionField.FindStringSubmatch(site.Get(strings.TrimSuffix(strings.TrimSuffix(path, "/preview"), "/pause")).OK()); found != nil {
+			if found := revisionField.FindStringSubmatch(site.Get(strings.TrimSuffix(strings.TrimSuffix(path,
+				"/preview"), "/pause")).OK()); found != nil {
 				rev = found[1]
 			}
-			page := site.Post(path, "timeout", hostile, "ladder", hostile, "headers", hostile, "url", hostile, "secret", hostile, "kind", hostile, "note", hostile+strings.Repeat("x", 500), "revision", rev)
+			page := site.Post(path, "timeout", hostile, "ladder", hostile, "headers", hostile, "url", hostile, "secret",
+				hostile, "kind", hostile, "note", hostile+strings.Repeat("x", 500), "revision", rev)
 			page.Is(http.StatusUnprocessableEntity)
 			requireEscaped(t, path, page.Body.String())
 		}
@@ -272,7 +312,8 @@ func TestTopic_IsLive(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{})
 		for path, want := range map[string]string{
-			"topics?live=1": `<div id="live-topics">`, "topics/order?live=1": `<div id="live-topic-lead">`, "topics/order/lanes/x?live=1": `<div id="live-lane-counts">`,
+			"topics?live=1": `<div id="live-topics">`, "topics/order?live=1": `<div id="live-topic-lead">`,
+			"topics/order/lanes/x?live=1": `<div id="live-lane-counts">`,
 		} {
 			res := site.Stream(t.Context(), path)
 			require.Equal(t, http.StatusOK, res.StatusCode)

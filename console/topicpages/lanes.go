@@ -26,8 +26,8 @@ type laneList struct {
 // isWhole reports whether the page has all lanes.
 func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
 
-// holds returns clauses about what holds jobs back, and how bad that is. breakers is the number of those in all lanes of the topic that
-// are open or half open.
+// holds returns clauses about what holds jobs back, and how bad that is. breakers is the number of those in all lanes
+// of the topic that are open or half open.
 func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []string) {
 	class = "warn"
 	if text := l.breakers(breakers); text != "" {
@@ -63,8 +63,8 @@ func nameLanes(names []string, one, many string) string {
 	return "lanes " + words.List(names) + many
 }
 
-// breakers says how many breakers are not closed, and at which lanes; empty: none that holds jobs back. all is the number in all lanes of
-// the topic. A page that is whole has those of all lanes with unfinished jobs.
+// breakers says how many breakers are not closed, and at which lanes; empty: none that holds jobs back. all is the
+// number in all lanes of the topic. A page that is whole has those of all lanes with unfinished jobs.
 func (l laneList) breakers(all int64) string {
 	var names []string
 	half := 0
@@ -139,8 +139,8 @@ func (r laneRow) Gauge() template.HTML {
 // BreakerWord is the state of the breaker.
 func (r laneRow) BreakerWord() string { return strings.ReplaceAll(r.Breaker, "_", " ") }
 
-// newLaneList merges a page of counts with a page of settings, which begin at the same cursor. Where a list goes on, the page ends with
-// its last lane.
+// newLaneList merges a page of counts with a page of settings, which begin at the same cursor. Where a list goes on,
+// the page ends with its last lane.
 func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settings *client.Page[client.Lane]) laneList {
 	var next, last string
 	cut := func(name, cursor string) {
@@ -157,7 +157,8 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 	rows := make(map[string]*laneRow)
 	row := func(name string) *laneRow {
 		if rows[name] == nil {
-			rows[name] = &laneRow{LaneCounts: client.LaneCounts{Lane: name, Breaker: "closed"}, Limit: laneLimit(t, nil)}
+			rows[name] = &laneRow{LaneCounts: client.LaneCounts{Lane: name, Breaker: "closed"}, Limit: laneLimit(t,
+				nil)}
 		}
 		return rows[name]
 	}
@@ -167,7 +168,8 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 	for i := range settings.Items {
 		l := &settings.Items[i]
 		r := row(l.Name)
-		r.HasSettings, r.Paused, r.PausedAt, r.PausedBy, r.PauseNote = true, l.Paused, l.PausedAt, l.PausedBy, l.PauseNote
+		r.HasSettings, r.Paused, r.PausedAt, r.PausedBy, r.PauseNote = true, l.Paused, l.PausedAt, l.PausedBy,
+			l.PauseNote
 		r.Limit = laneLimit(t, l)
 	}
 	list := laneList{Pager: v.Pager(next)}

@@ -84,8 +84,8 @@ func policyAnswer(v *web.Visit, p policies, values policyform.Values, errs web.F
 	o := ownerOf(v)
 	applied, _ := policyform.Apply(p.effective.Policy, p.set.Policy, values)
 	data := policyPage{
-		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: p.set.Revision, Exists: p.exists, ManagedBy: p.set.ManagedBy, Errors: errs,
-		Changed: lastChange{p.set.UpdatedBy, p.set.UpdatedAt},
+		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: p.set.Revision, Exists: p.exists,
+		ManagedBy: p.set.ManagedBy, Errors: errs, Changed: lastChange{p.set.UpdatedBy, p.set.UpdatedAt},
 		Groups:  policyform.Policy.Groups(p.set.Policy, p.effective.Policy, values, errs),
 		Preview: newPreview(applied, web.FormErrors{}), CanChange: v.CanTopic(access.ChangeTopic, o.Topic),
 		PostTo: o.path(v, "policy"), PreviewTo: o.path(v, "policy", "preview"),
@@ -97,9 +97,13 @@ func policyAnswer(v *web.Visit, p policies, values policyform.Values, errs web.F
 	case len(changed) == 0:
 		data.Lead = lead{Text: words.Sentence("Topic", o.Topic, "has the default policy: nothing is set")}
 	default:
-		data.Lead = lead{Text: words.Sentence("Topic", o.Topic, "sets", words.Count(int64(len(changed)), "field")+":", words.List(changed))}
+		data.Lead = lead{Text: words.Sentence("Topic", o.Topic, "sets", words.Count(int64(len(changed)), "field")+
+			":", words.List(changed))}
 	}
-	return &web.Page{View: "topic-policy", Title: "Policy of " + o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: data, Status: errs.Status}
+	return &web.Page{
+		View: "topic-policy", Title: "Policy of " + o.Topic, Section: section, Crumbs: o.crumbs(v, true),
+		Data: data, Status: errs.Status,
+	}
 }
 
 // typedPolicy returns the texts of a form that was sent; fields that it lacks are as they are set.
@@ -148,7 +152,8 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	values := typedPolicy(v, p)
 	change, changed, errs := policyform.Policy.Change(p.set.Policy, values)
 	if len(changed) == 0 && !errs.Any() && p.exists {
-		return &web.Redirect{To: o.path(v, "policy"), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the policy is already so."}}, nil
+		return &web.Redirect{To: o.path(v,
+			"policy"), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the policy is already so."}}, nil
 	}
 	condition, err := v.Condition()
 	switch {
@@ -187,20 +192,24 @@ type lastChange struct {
 	At time.Time
 }
 
-// changedMeanwhile explains that settings are not as the form showed them. The form keeps what was typed, and has the new revision.
-// errs are what is wrong with what was typed.
-func changedMeanwhile(last lastChange, managedBy string, differ []string, errs web.FormErrors, now time.Time) web.FormErrors {
+// changedMeanwhile explains that settings are not as the form showed them. The form keeps what was typed, and has the
+// new revision. errs are what is wrong with what was typed.
+func changedMeanwhile(
+	last lastChange, managedBy string, differ []string, errs web.FormErrors, now time.Time,
+) web.FormErrors {
 	errs.Status = http.StatusPreconditionFailed
 	who := "Somebody changed these settings since you opened the form: the audit lines in the server's log name them."
 	if last.By != "" {
-		who = words.Sentence(last.By, "changed these settings at", words.When(last.At, now, nil)+",", "since you opened the form")
+		who = words.Sentence(last.By, "changed these settings at", words.When(last.At, now, nil)+",",
+			"since you opened the form")
 	}
 	errs.General = append(errs.General, who+" What you typed is kept.")
 	if managedBy != "" {
 		errs.General = append(errs.General, "Perhaps it was ringback apply with the files of "+managedBy+".")
 	}
 	if len(differ) > 0 {
-		errs.General = append(errs.General, words.Sentence("Compared with the settings as they are now, saving again changes", words.ListAll(differ)))
+		errs.General = append(errs.General,
+			words.Sentence("Compared with the settings as they are now, saving again changes", words.ListAll(differ)))
 	} else if len(errs.Fields) == 0 {
 		errs.General = append(errs.General, "The settings are now as you typed them.")
 	}

@@ -42,7 +42,8 @@ func TestPolicy_ShowsWhatIsSetAndTheDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{
-			Ladder: []time.Duration{time.Minute, time.Hour}, Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}},
+			Ladder:  []time.Duration{time.Minute, time.Hour},
+			Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}},
 			Breaker: &client.Breaker{Open: time.Minute}, ManagedBy: "shop",
 		})
 		page := site.Golden("topic-policy", "topics/order/policy")
@@ -56,11 +57,13 @@ func TestPolicy_ChangesOnlyWhatWasTyped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{
-			Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}}, Breaker: &client.Breaker{Failures: new(3), Open: time.Minute},
-			URL: "https://fine.example/", Timeout: 3 * time.Second,
+			Headers: client.Headers{"Authorization": {"Bearer s3cret"}, "X-A": {"1"}},
+			Breaker: &client.Breaker{Failures: new(3), Open: time.Minute},
+			URL:     "https://fine.example/", Timeout: 3 * time.Second,
 		})
 		rev := revision(t, site.Get("topics/order/policy").OK())
-		page := site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "breaker.open", "", "headers", "Authorization: [redacted]\r\nX-B: 2", "retries", "4")).OK()
+		page := site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "breaker.open", "",
+			"headers", "Authorization: [redacted]\r\nX-B: 2", "retries", "4")).OK()
 		require.Contains(t, consoletest.Text(page), "Topic order is changed:")
 		got, err := site.API.GetTopicSettings(t.Context(), "order")
 		require.NoError(t, err)
@@ -71,7 +74,8 @@ func TestPolicy_ChangesOnlyWhatWasTyped(t *testing.T) {
 		require.Equal(t, 4, *got.Retries)
 
 		rev = revision(t, site.Get("topics/order/policy").OK())
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout", "5000ms")).OK()), "Nothing was changed")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/policy", "revision", rev, "timeout",
+			"5000ms")).OK()), "Nothing was changed")
 	})
 }
 
@@ -82,8 +86,10 @@ func TestPolicy_RemovesACallback(t *testing.T) {
 		backlog := &client.Backlog{URL: "https://fine.example/", OlderThan: time.Minute}
 		put(t, site, "order", client.Policy{OnDead: &client.Callback{URL: "https://fine.example/"}, OnBacklog: backlog})
 		page := site.Get(path).OK()
-		require.Equal(t, "Topic order sets 3 fields: on_dead.url, on_backlog.older_than and on_backlog.url.", lead(t, page))
-		text := consoletest.Text(site.Follow(site.Post(path, "revision", revision(t, page), "on_dead.url", "", "on_backlog.url", "")).OK())
+		require.Equal(t,
+			"Topic order sets 3 fields: on_dead.url, on_backlog.older_than and on_backlog.url.", lead(t, page))
+		text := consoletest.Text(site.Follow(site.Post(path, "revision", revision(t, page), "on_dead.url", "",
+			"on_backlog.url", "")).OK())
 		require.Contains(t, text, "Topic order is changed: on_dead and on_backlog.")
 		got, err := site.API.GetTopicSettings(t.Context(), "order")
 		require.NoError(t, err)
@@ -115,11 +121,13 @@ func TestPolicy_SaysWhatIsInvalidAndKeepsIt(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{})
 		rev := revision(t, site.Get("topics/order/policy").OK())
-		page := site.Post("topics/order/policy", "revision", rev, "timeout", "soon", "rate", "5/s").Is(http.StatusUnprocessableEntity)
+		page := site.Post("topics/order/policy", "revision", rev, "timeout", "soon", "rate",
+			"5/s").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="soon"`)
 		require.Contains(t, page, `value="5/s"`)
 		require.Regexp(t, `id="f-timeout"[^>]*aria-invalid="true"`, page)
-		page = site.Post("topics/order/policy", "revision", rev, "timeout", "1h", "ladder", "15s, 90d", "on_dead.url", "nonsense", "rate", "lots", "success.status", "none").Is(http.StatusUnprocessableEntity)
+		page = site.Post("topics/order/policy", "revision", rev, "timeout", "1h", "ladder", "15s, 90d", "on_dead.url",
+			"nonsense", "rate", "lots", "success.status", "none").Is(http.StatusUnprocessableEntity)
 		text := consoletest.Text(page)
 		for _, want := range []string{"timeout: must", "ladder:", "on_dead.url: must", "rate:", "success.status:"} {
 			require.Contains(t, text, want)
@@ -139,9 +147,11 @@ func TestPolicy_IsNotOverwritten(t *testing.T) {
 		site.Advance(time.Minute)
 		_, err := mia.PatchTopic(t.Context(), "order", client.Policy{Workers: 7})
 		require.NoError(t, err)
-		page := site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "workers", "").Is(http.StatusPreconditionFailed)
+		page := site.Post("topics/order/policy", "revision", rev, "timeout", "5s", "workers",
+			"").Is(http.StatusPreconditionFailed)
 		text := consoletest.Text(page)
-		require.Contains(t, text, "mia changed these settings at 00:01:00, since you opened the form. What you typed is kept.")
+		require.Contains(t, text,
+			"mia changed these settings at 00:01:00, since you opened the form. What you typed is kept.")
 		require.Contains(t, text, "the files of shop")
 		require.Contains(t, text, "saving again changes timeout and workers.")
 		require.Contains(t, page, `name="timeout" value="5s"`)
@@ -167,7 +177,11 @@ func TestForms_ShowWhatSomebodyChangedWhileTheyWereSaved(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var site *consoletest.Site
-			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, WrapAPI: func(api http.Handler) http.Handler {
+			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{
+				topicpages.New(sampler.New(nil)),
+			}, WrapAPI: func(
+				api http.Handler,
+			) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodPatch {
 						if err := race(r.Context(), site.API); err != nil {
@@ -179,7 +193,8 @@ func TestForms_ShowWhatSomebodyChangedWhileTheyWereSaved(t *testing.T) {
 			}})
 			put(t, site, "order", client.Policy{})
 			before := revision(t, site.Get(path).OK())
-			page := site.Post(path, "revision", before, "lane_rate", "5/s", "lane_concurrency", "").Is(http.StatusPreconditionFailed)
+			page := site.Post(path, "revision", before, "lane_rate", "5/s", "lane_concurrency",
+				"").Is(http.StatusPreconditionFailed)
 			require.NotEqual(t, before, revision(t, page), path)
 			require.Contains(t, page, `name="lane_rate" value="5/s"`, path)
 			for _, name := range []string{"lane_rate", "lane_concurrency"} {
@@ -239,7 +254,9 @@ func TestPages_SayWhoChangedSettings(t *testing.T) {
 		require.NoError(t, err)
 		_, err = mia.AddSecret(t.Context(), "order", "", client.NewSecret{})
 		require.NoError(t, err)
-		for path, name := range map[string]string{"topics/order": "mia", "topics/order/policy": "mia", "topics/order/lanes/x": "root"} {
+		for path, name := range map[string]string{
+			"topics/order": "mia", "topics/order/policy": "mia", "topics/order/lanes/x": "root",
+		} {
 			require.Contains(t, consoletest.Text(site.Get(path).OK()), "Changed by "+name+", 00:01:00", path)
 		}
 		require.Contains(t, site.Get("topics/order/secrets").OK(), "<td>mia</td>")
@@ -268,8 +285,14 @@ func TestPolicy_OfANewTopicIsNotOverwritten(t *testing.T) {
 			path := "topics/" + topic + "/policy"
 			rev := revision(t, site.Get(path).OK())
 			require.Equal(t, "0", rev)
-			put(t, site, topic, client.Policy{Timeout: 7 * time.Second, Workers: 3, URL: "https://shop.example/", LaneRate: "5/s", Rate: "9/s"})
-			typed := []string{"revision", rev, "timeout", "", "workers", "", "url", "", "lane_rate", "", "rate", "", "retries", "4"}
+			put(t, site, topic, client.Policy{
+				Timeout: 7 * time.Second, Workers: 3, URL: "https://shop.example/",
+				LaneRate: "5/s", Rate: "9/s",
+			})
+			typed := []string{
+				"revision", rev, "timeout", "", "workers", "", "url", "", "lane_rate", "",
+				"rate", "", "retries", "4",
+			}
 			page := site.Post(path, typed...).Is(http.StatusPreconditionFailed)
 			require.Contains(t, consoletest.Text(page), "saving again changes retries, ")
 			for _, name := range []string{"timeout", "workers", "url", "lane_rate", "rate"} {
@@ -305,10 +328,15 @@ func TestForms_WithoutARevisionAreRefused(t *testing.T) {
 		put(t, site, "order", client.Policy{})
 		_, err := site.API.PatchLane(t.Context(), "order", "x", client.LaneSettings{LaneConcurrency: 3})
 		require.NoError(t, err)
-		for _, path := range []string{"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x", "topics/order/lanes/x/delete", "topics/order/delete"} {
+		for _, path := range []string{
+			"topics/order/policy", "topics/order/policy/preview", "topics/order/lanes/x",
+			"topics/order/lanes/x/delete", "topics/order/delete",
+		} {
 			for _, rev := range []string{"", "x", "-1", "1.0"} {
-				page := site.Post(path, "revision", rev, "url", "https://shop.example/").Is(http.StatusUnprocessableEntity)
-				require.Contains(t, consoletest.Text(page), "does not say which revision it showed, so nothing was changed", path)
+				page := site.Post(path, "revision", rev, "url",
+					"https://shop.example/").Is(http.StatusUnprocessableEntity)
+				require.Contains(t, consoletest.Text(page),
+					"does not say which revision it showed, so nothing was changed", path)
 			}
 		}
 		got, err := site.API.GetLane(t.Context(), "order", "x")
@@ -327,7 +355,8 @@ func TestPolicy_DoesNotShowAPrivateKeyAgain(t *testing.T) {
 			{"topics/order/policy/preview", "revision", "1"},
 			{"topics/order/policy", "revision", "9"},
 		} {
-			page := site.Post(sent[0], append(sent[1:], "client_cert.chain", "a chain", "client_cert.key", key)...).Body.String()
+			page := site.Post(sent[0],
+				append(sent[1:], "client_cert.chain", "a chain", "client_cert.key", key)...).Body.String()
 			require.Contains(t, page, "a chain", sent)
 			require.NotContains(t, page, "PRIVATE KEY", sent)
 			require.Contains(t, page, "paste it again", sent)

@@ -40,17 +40,21 @@ func showSecrets(v *web.Visit) (web.Answer, error) { return secretsAnswer(v, web
 func secretsAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	o := ownerOf(v)
 	p := secretsPage{Owner: o, Tabs: o.tabs(v, "secrets"), Errors: errs, PostTo: o.path(v, "secrets")}
-	p.Kind = web.Field{Name: "kind", Label: "Kind", Kind: "select", Value: v.Form("kind"), Error: errs.Of("kind"), Options: []web.Link{
-		{To: "hmac", Text: words.KeyKind("hmac")}, {To: "ed25519", Text: words.KeyKind("ed25519")},
-	}}
+	p.Kind = web.Field{
+		Name: "kind", Label: "Kind", Kind: "select", Value: v.Form("kind"), Error: errs.Of("kind"), Options: []web.Link{
+			{To: "hmac", Text: words.KeyKind("hmac")}, {To: "ed25519", Text: words.KeyKind("ed25519")},
+		},
+	}
 	p.Secret = web.Field{
 		Name: "secret", Label: "Secret", Error: errs.Of("secret"), Placeholder: "whsec_…",
-		Hint: "Paste one that begins with whsec_ or whsk_; it says its kind itself. Empty: the server makes one, and shows it once.",
+		Hint: "Paste one that begins with whsec_ or whsk_; it says its kind itself. Empty: the server makes one, and " +
+			"shows it once.",
 	}
 	if err := p.read(v); err != nil {
 		return nil, err
 	}
-	return &web.Page{View: "topic-secrets", Title: "Secrets of " + o.String(), Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
+	return &web.Page{View: "topic-secrets", Title: "Secrets of " +
+		o.String(), Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
 }
 
 // read reads a page of the secrets, and the public keys among them.
@@ -74,7 +78,10 @@ func (p *secretsPage) read(v *web.Visit) error {
 		}
 	}
 	for _, s := range page.Items {
-		row := secretRow{ID: s.ID, Kind: "hmac", CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, PublicKey: keys[s.ID], RemoveAt: o.path(v, "secrets", s.ID, "remove")}
+		row := secretRow{
+			ID: s.ID, Kind: "hmac", CreatedAt: s.CreatedAt, CreatedBy: s.CreatedBy, PublicKey: keys[s.ID],
+			RemoveAt: o.path(v, "secrets", s.ID, "remove"),
+		}
 		if row.PublicKey != "" {
 			row.Kind = "ed25519"
 		}
@@ -93,10 +100,12 @@ func newSecretsLead(o owner, rows []secretRow, now time.Time) lead {
 	case n == 0:
 		return lead{"warn", "Attempts are not signed: receivers cannot tell that they come from here."}
 	case n == 1:
-		return lead{"ok", words.Sentence("Attempts are signed with 1 secret, created", words.Ago(rows[0].CreatedAt, now))}
+		return lead{"ok", words.Sentence("Attempts are signed with 1 secret, "+
+			"created", words.Ago(rows[0].CreatedAt, now))}
 	}
 	newest := slices.MaxFunc(rows, func(a, b secretRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return lead{"ok", words.Sentence("Attempts are signed with", words.Count(int64(n), "secret")+", the newest created", words.Ago(newest.CreatedAt, now))}
+	return lead{"ok", words.Sentence("Attempts are signed with", words.Count(int64(n), "secret")+", the newest created",
+		words.Ago(newest.CreatedAt, now))}
 }
 
 // Word says what kind of secret it is.
@@ -116,11 +125,14 @@ func addSecret(v *web.Visit) (web.Answer, error) {
 		}
 		return formProblem(v, err, secretsAnswer, "secret", "kind")
 	}
-	text := words.Sentence("Secret", added.ID, "of", o.String(), "is added. It is shown only now: give it to the receiver")
+	text := words.Sentence("Secret", added.ID, "of", o.String(),
+		"is added. It is shown only now: give it to the receiver")
 	if added.PublicKey != "" {
-		text = words.Sentence("Secret", added.ID, "of", o.String(), "is added. It is shown only now; receivers need only its public key, which the list has")
+		text = words.Sentence("Secret", added.ID, "of", o.String(),
+			"is added. It is shown only now; receivers need only its public key, which the list has")
 	}
-	return &web.Redirect{To: o.path(v, "secrets"), Notice: web.Notice{Kind: "ok", Text: text, Secret: added.Secret}}, nil
+	return &web.Redirect{To: o.path(v, "secrets"), Notice: web.Notice{Kind: "ok", Text: text, Secret: added.Secret}},
+		nil
 }
 
 // removeSecret removes a secret.
@@ -128,10 +140,12 @@ func removeSecret(v *web.Visit) (web.Answer, error) {
 	o, id := ownerOf(v), v.PathValue("id")
 	err := v.API.RemoveSecret(v.Request.Context(), o.Topic, o.Lane, id)
 	if errors.Is(err, client.ErrNotFound) {
-		return &web.Redirect{To: o.path(v, "secrets"), Notice: web.Notice{Kind: "warn", Text: "The secret is gone already."}}, nil
+		return &web.Redirect{To: o.path(v,
+			"secrets"), Notice: web.Notice{Kind: "warn", Text: "The secret is gone already."}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: o.path(v, "secrets"), Notice: web.Done(words.Sentence("Secret", id, "of", o.String(), "is removed"))}, nil
+	return &web.Redirect{To: o.path(v,
+		"secrets"), Notice: web.Done(words.Sentence("Secret", id, "of", o.String(), "is removed"))}, nil
 }

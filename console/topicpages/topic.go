@@ -58,7 +58,8 @@ func topicAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err := p.read(v); err != nil {
 		return nil, err
 	}
-	return &web.Page{View: "topic", Title: "Topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, false), Data: p, Status: errs.Status}, nil
+	return &web.Page{View: "topic", Title: "Topic " +
+		o.Topic, Section: section, Crumbs: o.crumbs(v, false), Data: p, Status: errs.Status}, nil
 }
 
 // read reads the topic's settings, its counts and a page of its lanes.
@@ -90,18 +91,20 @@ func (p *topicPage) read(v *web.Visit) error {
 	return nil
 }
 
-// newTopicLead says what keeps the jobs of a topic from being delivered, as far as counts and a page of lanes tell. The counts are those
-// of all lanes.
+// newTopicLead says what keeps the jobs of a topic from being delivered, as far as counts and a page of lanes tell. The
+// counts are those of all lanes.
 func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Time) lead {
 	waiting := c.Scheduled + c.Ready
 	jobs := words.CountVerb(waiting, "job", "waits", "wait")
 	switch {
 	case t.Paused:
-		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + words.UpperFirst(jobs) + "."}
+		return lead{"warn", pauseText("Paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " +
+			words.UpperFirst(jobs) + "."}
 	case waiting+c.Running == 0 && c.Registered == 0:
 		return lead{Text: "No job was registered yet."}
 	case waiting+c.Running == 0:
-		return lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and", words.Number(c.Dead), "dead in all")}
+		return lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and",
+			words.Number(c.Dead), "dead in all")}
 	}
 	late := topicRow{Counts: c}.late(now)
 	l := lead{"ok", "No job is late"}
@@ -153,16 +156,20 @@ func createTopic(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)
 	_, err := v.API.PutTopic(v.Request.Context(), o.Topic, client.Policy{}, client.IfNew())
 	if errors.Is(err, client.ErrRevision) {
-		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Somebody else created the topic " + o.Topic + " meanwhile."}}, nil
+		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Somebody else created the topic " +
+			o.Topic + " meanwhile."}}, nil
 	}
 	if err != nil {
 		return formProblem(v, err, topicAnswer)
 	}
-	return &web.Redirect{To: o.path(v, "policy"), Notice: web.Done("Topic " + o.Topic + " is created, with the default policy.")}, nil
+	return &web.Redirect{To: o.path(v, "policy"), Notice: web.Done("Topic " + o.Topic +
+		" is created, with the default policy.")}, nil
 }
 
 // formProblem answers a form with its page and what the API found wrong; other errors are returned.
-func formProblem(v *web.Visit, err error, answer func(*web.Visit, web.FormErrors) (web.Answer, error), fields ...string) (web.Answer, error) {
+func formProblem(
+	v *web.Visit, err error, answer func(*web.Visit, web.FormErrors) (web.Answer, error), fields ...string,
+) (web.Answer, error) {
 	errs, ok := web.FormErrorsOf(err, fields...)
 	if !ok || errors.Is(err, client.ErrForbidden) {
 		return nil, err
@@ -176,7 +183,8 @@ func pauseTopic(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.PauseTopic(v.Request.Context(), o.Topic, v.Form("note")); err != nil {
 		return formProblem(v, err, topicAnswer, "note")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic + " is paused. Its jobs are accepted, and wait.")}, nil
+	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic +
+		" is paused. Its jobs are accepted, and wait.")}, nil
 }
 
 // resumeTopic resumes a topic.
@@ -216,7 +224,8 @@ func deleteAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	p := deletePage{Topic: o.Topic, Revision: t.Revision, Purge: v.Form("purge") != "", Errors: errs}
 	p.Unfinished = stats.Scheduled + stats.Ready + stats.Running
 	p.Lead = lead{"warn", words.Sentence("Topic", o.Topic, "has", words.Count(p.Unfinished, "unfinished job"))}
-	return &web.Page{View: "topic-delete", Title: "Delete topic " + o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
+	return &web.Page{View: "topic-delete", Title: "Delete topic " +
+		o.Topic, Section: section, Crumbs: o.crumbs(v, true), Data: p, Status: errs.Status}, nil
 }
 
 // deleteTopic deletes a topic.
@@ -228,7 +237,8 @@ func deleteTopic(v *web.Visit) (web.Answer, error) {
 	}
 	if errors.Is(err, client.ErrRevision) {
 		var errs web.FormErrors
-		errs.General = []string{"Somebody changed the topic meanwhile: look at it, and delete it again if you still want to."}
+		errs.General = []string{"Somebody changed the topic meanwhile: look at it, and delete it again if you still " +
+			"want to."}
 		errs.Status = http.StatusPreconditionFailed
 		return deleteAnswer(v, errs)
 	}
@@ -236,7 +246,8 @@ func deleteTopic(v *web.Visit) (web.Answer, error) {
 		v, done := v.MoreTime()
 		defer done()
 		return deleteAnswer(v, web.FormErrors{Status: http.StatusConflict, General: []string{
-			"There was more to cancel and remove than fits into one request. What is cancelled and removed stays so: send the form again until it succeeds.",
+			"There was more to cancel and remove than fits into one request. What is cancelled and removed stays so: " +
+				"send the form again until it succeeds.",
 		}})
 	}
 	if err != nil {

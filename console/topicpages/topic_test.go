@@ -61,7 +61,8 @@ func TestTopic_SaysWhichLanesArePaused(t *testing.T) {
 			_, err := site.API.PauseLane(t.Context(), "order", lane, "")
 			require.NoError(t, err)
 		}
-		require.Equal(t, "Lane x is paused with 1 job: 1 job waits, the next is due in 1m.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "Lane x is paused with 1 job: 1 job waits, the next is due in 1m.",
+			lead(t, site.Get("topics/order").OK()))
 	})
 }
 
@@ -73,7 +74,8 @@ func TestTopic_SaysWhatIsLateBesideAPausedLane(t *testing.T) {
 		require.NoError(t, err)
 		site.Register(client.Job{ID: "a", Topic: "pull", Lane: "x"}, client.Job{ID: "b", Topic: "pull", Lane: "y"})
 		site.Advance(3 * time.Minute)
-		require.Equal(t, "Lane x is paused with 1 job: 2 jobs wait for a client that leases from the topic, and the oldest was due 3m ago.",
+		require.Equal(t, "Lane x is paused with 1 job: 2 jobs wait for a client that leases from the topic, and the "+
+			"oldest was due 3m ago.",
 			lead(t, site.Get("topics/pull").OK()))
 	})
 }
@@ -86,18 +88,23 @@ func TestTopic_SaysWhichLanesHaveACooldown(t *testing.T) {
 		}
 		site.Advance(2 * time.Second)
 		page := site.Get("topics/order").OK()
-		require.Regexp(t, `^Lane busy\.example:443 has a cooldown until 00:01:00 \(in \d+s\): 2 jobs wait`, lead(t, page))
+		require.Regexp(t,
+			`^Lane busy\.example:443 has a cooldown until 00:01:00 \(in \d+s\): 2 jobs wait`, lead(t, page))
 		require.Contains(t, page, `class="lead sentence warn"`)
 		site.Register(client.Job{Topic: "order", URL: "https://busy.test/"})
 		site.Advance(2 * time.Second)
-		require.Contains(t, lead(t, site.Get("topics/order").OK()), "Lanes busy.example:443 and busy.test:443 have cooldowns: 3 jobs wait")
+		require.Contains(t, lead(t, site.Get("topics/order").OK()),
+			"Lanes busy.example:443 and busy.test:443 have cooldowns: 3 jobs wait")
 	})
 }
 
 func TestTopic_DoesNotSayThatJobsFlowWhoseAttemptsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "order", client.Policy{Ordered: new(true), Ladder: []time.Duration{time.Hour}, Breaker: &client.Breaker{Failures: new(0)}})
+		put(t, site, "order", client.Policy{
+			Ordered: new(true), Ladder: []time.Duration{time.Hour},
+			Breaker: &client.Breaker{Failures: new(0)},
+		})
 		for range 3 {
 			site.Register(client.Job{Topic: "order", URL: "https://down.example/"})
 		}
@@ -113,10 +120,14 @@ func TestTopic_DoesNotSayThatJobsFlowWhoseAttemptsFail(t *testing.T) {
 func TestTopic_SaysThatABreakerIsHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Minute}, Ladder: []time.Duration{time.Hour}})
+		put(t, site, "order", client.Policy{
+			Breaker: &client.Breaker{Failures: new(1), Open: time.Minute},
+			Ladder:  []time.Duration{time.Hour},
+		})
 		site.Register(client.Job{Topic: "order", URL: "https://refused.example/"})
 		site.Advance(2 * time.Minute)
-		require.Contains(t, lead(t, site.Get("topics/order").OK()), "1 breaker is half open, at refused.example:443: 1 job waits")
+		require.Contains(t, lead(t, site.Get("topics/order").OK()),
+			"1 breaker is half open, at refused.example:443: 1 job waits")
 		require.Equal(t, "In order 1 breaker is open or half open.", lead(t, site.Get("topics").OK()))
 	})
 }
@@ -124,7 +135,8 @@ func TestTopic_SaysThatABreakerIsHalfOpen(t *testing.T) {
 func TestTopic_BreakersOfLanesWithoutJobsHoldNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Retries: new(0)})
+		put(t, site, "order",
+			client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Retries: new(0)})
 		site.Register(client.Job{Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
 		page := site.Get("topics/order").OK()
@@ -142,7 +154,8 @@ func TestTopic_IsLate(t *testing.T) {
 		put(t, site, "pull", client.Policy{Deliver: "pull"})
 		site.Register(client.Job{ID: "a", Topic: "pull", Lane: "x"})
 		site.Advance(3 * time.Minute)
-		require.Equal(t, "Late: 1 job waits for a client that leases from the topic, and the oldest was due 3m ago.", lead(t, site.Get("topics/pull").OK()))
+		require.Equal(t, "Late: 1 job waits for a client that leases from the topic, and the oldest was due 3m ago.",
+			lead(t, site.Get("topics/pull").OK()))
 	})
 }
 
@@ -150,7 +163,8 @@ func TestTopic_ShowsCountsLanesAndPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{
-			Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Ladder: []time.Duration{time.Minute, time.Hour}, ManagedBy: "github.com/shop",
+			Breaker: &client.Breaker{Failures: new(1), Open: time.Hour},
+			Ladder:  []time.Duration{time.Minute, time.Hour}, ManagedBy: "github.com/shop",
 		})
 		site.Register(
 			client.Job{ID: "a", Topic: "order", URL: "https://fine.example/"},
@@ -181,7 +195,8 @@ func TestTopic_ThatDoesNotExistCanBeCreated(t *testing.T) {
 		require.Contains(t, consoletest.Text(again.OK()), "Somebody else created the topic new.one meanwhile.")
 
 		require.Contains(t, consoletest.Text(site.Get("topics/a%2Fb").OK()), "no topic has such a name")
-		require.Contains(t, consoletest.Text(site.Post("topics/a%2Fb/create").Is(http.StatusUnprocessableEntity)), "Nothing was changed")
+		require.Contains(t, consoletest.Text(site.Post("topics/a%2Fb/create").Is(http.StatusUnprocessableEntity)),
+			"Nothing was changed")
 	})
 }
 
@@ -206,7 +221,8 @@ func TestTopic_IsPausedAndResumed(t *testing.T) {
 		site.SignIn(site.Token("mia", "operate"))
 		page := site.Follow(site.Post("topics/order/pause", "note", " receiver moves ")).OK()
 		require.Contains(t, consoletest.Text(page), "Topic order is paused.")
-		require.Contains(t, consoletest.Text(page), "Paused by mia since 00:00:00 (just now): “receiver moves”. 0 jobs wait.")
+		require.Contains(t, consoletest.Text(page),
+			"Paused by mia since 00:00:00 (just now): “receiver moves”. 0 jobs wait.")
 		require.Contains(t, page, "Resume the topic")
 		long := make([]byte, 501)
 		for i := range long {
@@ -257,7 +273,8 @@ func TestTopic_DoesNotTakeDeletedDeadJobsForDeadLetters(t *testing.T) {
 			site.Register(client.Job{Topic: "order", URL: "https://down.example/", Retries: new(0)})
 		}
 		site.Advance(time.Second)
-		_, err := site.API.StartWork(t.Context(), client.WorkOrder{Action: "purge", Where: client.Where{Topic: "order", State: []client.State{"dead"}}})
+		_, err := site.API.StartWork(t.Context(),
+			client.WorkOrder{Action: "purge", Where: client.Where{Topic: "order", State: []client.State{"dead"}}})
 		require.NoError(t, err)
 		site.Advance(time.Minute)
 		page := site.Get("topics/order").OK()
@@ -273,7 +290,8 @@ func TestTopic_IsDeletedInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{})
-		site.Register(client.Job{ID: "long", Topic: "order", URL: "https://slow.example/"}, client.Job{ID: "later", Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
+		site.Register(client.Job{ID: "long", Topic: "order", URL: "https://slow.example/"},
+			client.Job{ID: "later", Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
 		site.Advance(time.Second)
 		page := site.Post("topics/order/delete", "revision", "1", "purge", "true").Is(http.StatusConflict)
 		later, err := site.API.Get(t.Context(), "later")
@@ -283,22 +301,25 @@ func TestTopic_IsDeletedInParts(t *testing.T) {
 		require.Contains(t, page, "they are cancelled when their attempts end")
 		require.NotContains(t, page, "Nothing was changed")
 		site.Advance(time.Minute)
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/delete", "revision", "1", "purge", "true")).OK()), "Topic order is deleted.")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/order/delete", "revision", "1", "purge",
+			"true")).OK()), "Topic order is deleted.")
 	})
 }
 
 func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, err := client.New("http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodDelete {
-					<-r.Context().Done()
-					http.Error(w, "", http.StatusServiceUnavailable)
-					return
-				}
-				_, _ = io.WriteString(w, `{"topic": "order", "revision": 1, "items": []}`)
-			}),
-		}}})
+		api, err := client.New(
+			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodDelete {
+						<-r.Context().Done()
+						http.Error(w, "", http.StatusServiceUnavailable)
+						return
+					}
+					_, _ = io.WriteString(w, `{"topic": "order", "revision": 1, "items": []}`)
+				}),
+			}}},
+		)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -306,7 +327,8 @@ func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.SetPathValue("topic", "order")
 		routes := topicpages.New(sampler.New(nil)).Routes
-		i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == http.MethodPost && r.Path == "topics/{topic}/delete" })
+		i := slices.IndexFunc(routes,
+			func(r web.Route) bool { return r.Method == http.MethodPost && r.Path == "topics/{topic}/delete" })
 		answer, err := routes[i].Serve(&web.Visit{Request: r, API: api, Who: new(client.Principal)})
 		require.NoError(t, err)
 		page, ok := answer.(*web.Page)
@@ -325,7 +347,10 @@ func TestTopic_LanesHavePages(t *testing.T) {
 			name := string(rune('a'+i/26)) + string(rune('a'+i%26))
 			names = append(names, name)
 			if i%2 == 0 {
-				site.Register(client.Job{ID: "j" + name, Topic: "order", Lane: name, URL: "https://fine.example/", Delay: time.Hour})
+				site.Register(client.Job{
+					ID: "j" + name, Topic: "order", Lane: name,
+					URL: "https://fine.example/", Delay: time.Hour,
+				})
 			}
 			if i%3 != 1 {
 				_, err := site.API.PatchLane(t.Context(), "order", name, client.LaneSettings{LaneConcurrency: 2})
@@ -358,11 +383,18 @@ func TestTopic_LanesHavePages(t *testing.T) {
 func TestTopic_CountsTheBreakersOfOtherPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Ladder: []time.Duration{2 * time.Hour}})
+		put(t, site, "order", client.Policy{
+			Breaker: &client.Breaker{Failures: new(1), Open: time.Hour},
+			Ladder:  []time.Duration{2 * time.Hour},
+		})
 		for i := range 26 {
-			site.Register(client.Job{Topic: "order", Lane: fmt.Sprintf("l%02d", i), URL: "https://fine.example/", Delay: time.Hour})
+			site.Register(client.Job{
+				Topic: "order", Lane: fmt.Sprintf("l%02d", i),
+				URL: "https://fine.example/", Delay: time.Hour,
+			})
 		}
-		site.Register(client.Job{Topic: "order", Lane: "a", URL: "https://refused.example/"}, client.Job{Topic: "order", Lane: "z", URL: "https://refused.example/"})
+		site.Register(client.Job{Topic: "order", Lane: "a", URL: "https://refused.example/"},
+			client.Job{Topic: "order", Lane: "z", URL: "https://refused.example/"})
 		site.Advance(time.Second)
 		page := site.Get("topics/order").OK()
 		require.Contains(t, lead(t, page), "2 breakers are open or half open, among them at a: 28 jobs wait")
@@ -373,8 +405,9 @@ func TestTopic_CountsTheBreakersOfOtherPages(t *testing.T) {
 
 // postRoutes are all forms.
 var postRoutes = []string{
-	"topics/order/create", "topics/order/pause", "topics/order/resume", "topics/order/delete", "topics/order/policy", "topics/order/policy/preview",
-	"topics/order/secrets", "topics/order/secrets/x/remove", "topics/order/lanes/x", "topics/order/lanes/x/pause", "topics/order/lanes/x/resume",
+	"topics/order/create", "topics/order/pause", "topics/order/resume", "topics/order/delete", "topics/order/policy",
+	"topics/order/policy/preview", "topics/order/secrets", "topics/order/secrets/x/remove", "topics/order/lanes/x",
+	"topics/order/lanes/x/pause", "topics/order/lanes/x/resume",
 	"topics/order/lanes/x/delete", "topics/order/lanes/x/secrets", "topics/order/lanes/x/secrets/x/remove",
 }
 
@@ -405,7 +438,10 @@ func TestForms_AreRefusedForTopicsOfOthers(t *testing.T) {
 		for _, path := range postRoutes {
 			site.Post(path, "note", "x", "timeout", "3s", "url", "https://x.example/").Is(http.StatusForbidden)
 		}
-		for _, path := range []string{"topics/order", "topics/order/policy", "topics/order/delete", "topics/order/secrets", "topics/order/lanes/x", "topics/order/lanes/x/secrets"} {
+		for _, path := range []string{
+			"topics/order", "topics/order/policy", "topics/order/delete",
+			"topics/order/secrets", "topics/order/lanes/x", "topics/order/lanes/x/secrets",
+		} {
 			site.Get(path).Is(http.StatusForbidden)
 		}
 		site.Get("topics/pay.one").OK()
@@ -426,6 +462,7 @@ func TestTopic_WithoutSettingsIsNotDeletedAfterItGotSome(t *testing.T) {
 		require.NoError(t, err)
 
 		site.Register(client.Job{ID: "b", Topic: "other", URL: "https://fine.example/", Delay: time.Hour})
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/other/delete", "revision", "0", "purge", "true")).OK()), "Topic other is deleted.")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("topics/other/delete", "revision", "0", "purge",
+			"true")).OK()), "Topic other is deleted.")
 	})
 }

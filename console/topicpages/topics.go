@@ -15,7 +15,8 @@ import (
 const (
 	// pageSize is the number of rows of a list: as many as counters are shared of.
 	pageSize = sampler.StatsTopics
-	// maxOwn bounds the topics of a restricted token that are looked up: each costs a request, also one that does not exist.
+	// maxOwn bounds the topics of a restricted token that are looked up: each costs a request, also one that does not
+	// exist.
 	maxOwn = 20
 	// lateAfter is how late the oldest job of a topic is before the page speaks of it.
 	lateAfter = time.Minute
@@ -90,8 +91,8 @@ func (p *pages) showTopics(v *web.Visit) (web.Answer, error) {
 	return &web.Page{View: "topics", Title: "Topics", Section: section, Data: data}, nil
 }
 
-// read reads a page of the settings of all topics, and their counts. Both lists are in order of name, and each topic with counts is in
-// the list of settings, so one cursor serves both.
+// read reads a page of the settings of all topics, and their counts. Both lists are in order of name, and each topic
+// with counts is in the list of settings, so one cursor serves both.
 func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	ctx, o := v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize}
 	topics, err := v.API.TopicsPage(ctx, o)
@@ -100,7 +101,8 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	}
 	var stats *client.Stats
 	d.CountedAt = v.Now
-	if o.Cursor == "" && v.CanAll(access.ReadStats) { // as other pages show them: counting takes long where many lanes have unfinished jobs
+	// as other pages show them: counting takes long where many lanes have unfinished jobs
+	if o.Cursor == "" && v.CanAll(access.ReadStats) {
 		stats, d.CountedAt, err = samplers.Stats(ctx, v.Namespace, v.API)
 	} else {
 		stats, err = v.API.StatsPage(ctx, o)
@@ -123,7 +125,8 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 
 func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
 	return topicRow{
-		Name: t.Name, Counts: counts, Paused: t.Paused, PausedAt: t.PausedAt, PausedBy: t.PausedBy, PauseNote: t.PauseNote,
+		Name: t.Name, Counts: counts, Paused: t.Paused, PausedAt: t.PausedAt,
+		PausedBy: t.PausedBy, PauseNote: t.PauseNote,
 	}
 }
 
@@ -159,8 +162,8 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	return nil
 }
 
-// newTopicsLead says what holds back the jobs of a page's topics. whole reports whether there are no others, and breakers are those that
-// are open or half open in all topics.
+// newTopicsLead says what holds back the jobs of a page's topics. whole reports whether there are no others, and
+// breakers are those that are open or half open in all topics.
 func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
 	if len(rows) == 0 {
 		if whole {
@@ -193,7 +196,8 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		clauses = append(clauses, ofTopics(1, whole)+" is paused")
 	case n > 0:
 		l.Class = "warn"
-		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+words.Verb(int64(n), " is", " are")+" paused")
+		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+
+			words.Verb(int64(n), " is", " are")+" paused")
 	}
 	if len(late) > 0 {
 		l.Class = "warn"
@@ -201,13 +205,15 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 	}
 	if open > 0 {
 		l.Class = "bad"
-		clauses = append(clauses, "in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open or half open")
+		clauses = append(clauses,
+			"in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open or half open")
 	}
 	if elsewhere := breakers - open - idle; elsewhere > 0 && !whole {
 		if open == 0 { // whether jobs wait for those elsewhere is not known
 			l.Class = "warn"
 		}
-		clauses = append(clauses, words.CountVerb(elsewhere, "breaker", "is", "are")+" open or half open in topics on other pages")
+		clauses = append(clauses,
+			words.CountVerb(elsewhere, "breaker", "is", "are")+" open or half open in topics on other pages")
 	}
 	if len(clauses) == 0 {
 		clauses = []string{ofTopics(len(rows), whole) + ": no job is more than a minute late"}

@@ -50,7 +50,8 @@ func TestTopics_WithoutTopicsSaysHowOneBegins(t *testing.T) {
 func TestTopics_SaysWhichArePausedAndBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
-		put(t, site, "shop.orders", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Retries: new(3)})
+		put(t, site, "shop.orders",
+			client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}, Retries: new(3)})
 		put(t, site, "mail", client.Policy{Retries: new(0)})
 		put(t, site, "unused", client.Policy{})
 		mia := site.Client(site.Token("mia", "operate"))
@@ -64,7 +65,8 @@ func TestTopics_SaysWhichArePausedAndBroken(t *testing.T) {
 		)
 		site.Advance(time.Second)
 		page := site.Golden("topics", "topics")
-		require.Contains(t, consoletest.Text(page), "1 of 3 topics is paused; in shop.orders 1 breaker is open or half open.")
+		require.Contains(t, consoletest.Text(page),
+			"1 of 3 topics is paused; in shop.orders 1 breaker is open or half open.")
 	})
 }
 
@@ -111,12 +113,15 @@ func TestTopics_CountsTheBreakersOfOtherPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		for i := range 51 {
-			put(t, site, fmt.Sprintf("t%02d", i), client.Policy{Breaker: &client.Breaker{Failures: new(1)}, Retries: new(0)})
+			put(t, site, fmt.Sprintf("t%02d", i),
+				client.Policy{Breaker: &client.Breaker{Failures: new(1)}, Retries: new(0)})
 		}
-		site.Register(client.Job{Topic: "t00", URL: "https://down.example/"}, client.Job{Topic: "t50", URL: "https://down.example/"})
+		site.Register(client.Job{Topic: "t00", URL: "https://down.example/"},
+			client.Job{Topic: "t50", URL: "https://down.example/"})
 		site.Advance(time.Second)
 		page := site.Get("topics").OK()
-		require.Equal(t, "1 breaker is open or half open in topics on other pages.", lead(t, page), "that of t00 holds no job back")
+		require.Equal(t, "1 breaker is open or half open in topics on other pages.", lead(t, page),
+			"that of t00 holds no job back")
 		require.Contains(t, page, `class="lead sentence warn"`)
 	})
 }
@@ -137,7 +142,8 @@ func TestTopics_OfARestrictedTokenAreItsOwn(t *testing.T) {
 		site.SignIn(site.Token("mia", "read", "order", "unknown", "pay.*"))
 		page := site.Get("topics").OK()
 		text := consoletest.Text(page)
-		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. The only topic of this page: no job is more than a minute late.")
+		require.Contains(t, text, "Your token sees only the topics order, unknown and pay.*. The only topic of this "+
+			"page: no job is more than a minute late.")
 		require.Contains(t, page, `href="./topics/order"`)
 		require.NotContains(t, page, "secret.plans")
 		require.NotContains(t, text, "2 topics")
@@ -175,7 +181,8 @@ func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
 			put(t, site, names[i], client.Policy{})
 		}
 		site.SignIn(site.Token("mia", "read", names...))
-		require.Contains(t, lead(t, site.Get("topics").OK()), " The 20 topics of this page: no job is more than a minute late.")
+		require.Contains(t, lead(t, site.Get("topics").OK()),
+			" The 20 topics of this page: no job is more than a minute late.")
 		site.SignIn(site.Token("eva", "read", names[0]))
 		require.Contains(t, lead(t, site.Get("topics").OK()), " The only topic: no job is more than a minute late.")
 		_, err := site.API.PauseTopic(t.Context(), names[0], "")
@@ -187,7 +194,11 @@ func TestTopics_OfARestrictedTokenAreCountedUpTo20(t *testing.T) {
 func TestTopics_OfARestrictedTokenAreLookedUpUpTo20Times(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lookups atomic.Int64
-		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(sampler.New(nil))}, Tokens: true, WrapAPI: func(api http.Handler) http.Handler {
+		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{
+			topicpages.New(sampler.New(nil)),
+		}, Tokens: true, WrapAPI: func(
+			api http.Handler,
+		) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if rest, ok := strings.CutPrefix(r.URL.Path, "/v1/topics/"); ok && !strings.Contains(rest, "/") {
 					lookups.Add(1)

@@ -15,7 +15,10 @@ import (
 )
 
 // names are the fields of the form.
-var names = []string{jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs, jobform.ContentType, jobform.Delay, jobform.Ladder}
+var names = []string{
+	jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs, jobform.ContentType,
+	jobform.Delay, jobform.Ladder,
+}
 
 const (
 	defaultTopic = "default"
@@ -43,8 +46,8 @@ func (f formValues) topic() string {
 	return defaultTopic
 }
 
-// fields returns the fields of the form. The kind of the body and its content type are among them only if they are not those that the
-// text of the body implies.
+// fields returns the fields of the form. The kind of the body and its content type are among them only if they are not
+// those that the text of the body implies.
 func (f formValues) fields(errs web.FormErrors) []web.Field {
 	shown := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return (name == jobform.BodyAs || name == jobform.ContentType) && f.Form[name] == "" && errs.Of(name) == ""
@@ -59,7 +62,8 @@ func (f formValues) fields(errs web.FormErrors) []web.Field {
 			switch f.Form[jobform.BodyAs] {
 			case "":
 			case jobform.AsKept:
-				field.Hint = "Empty: that of job " + f.Source + ", which cannot be edited here. Or choose what kind of body you write."
+				field.Hint = "Empty: that of job " + f.Source + ", which cannot be edited here. Or choose what kind " +
+					"of body you write."
 			default:
 				field.Hint = "Sent as what is chosen below."
 			}
@@ -136,13 +140,17 @@ func (p *pages) send(v *web.Visit) (web.Answer, error) {
 			return nil, err
 		}
 		if !v.Who.Bodies {
-			return nil, &client.Problem{Status: http.StatusForbidden, Code: "forbidden", Detail: "Your token may not read bodies, so that of another job cannot be sent again."}
+			return nil, &client.Problem{
+				Status: http.StatusForbidden, Code: "forbidden",
+				Detail: "Your token may not read bodies, so that of another job cannot be sent again.",
+			}
 		}
 		job.Body, job.ContentType = source.Body, cmp.Or(job.ContentType, source.ContentType)
 	}
 	job.ID = v.Form(newIDField)
 	info, err := v.API.Register(v.Request.Context(), job)
-	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Code == "id_taken" { // the form was changed, and is another job
+	// the form was changed, and is another job
+	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Code == "id_taken" {
 		job.ID = client.NewID()
 		info, err = v.API.Register(v.Request.Context(), job)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Bounds of what is shown of the inbox. The bytes are those of HTML, in which a hostile text grows to five times its length.
+// Bounds of what is shown of the inbox. The bytes are those of HTML, in which a hostile text grows to five times its
+// length.
 const (
 	shownRequests = 20
 	shownHeaders  = 10   // of each request
@@ -63,7 +64,8 @@ func requestsOf(all []inbox.Request, j *client.JobInfo) []request {
 	for _, r := range all[:min(len(all), shownRequests)] {
 		room := budget(shownBytes)
 		to := request{
-			N: r.N, At: r.At, Method: room.take(r.Method, shownToken), Path: room.take(r.Path, shownText), ID: room.take(r.ID, shownText),
+			N: r.N, At: r.At, Method: room.take(r.Method, shownToken), Path: room.take(r.Path, shownText),
+			ID:      room.take(r.ID, shownText),
 			Attempt: room.take(r.Attempt, shownToken), Answer: r.Answer, Own: j != nil && r.ID == j.ID,
 		}
 		to.Pill, to.Verdict, to.Detail = signatureWords(r.Signature)
@@ -80,7 +82,8 @@ func requestsOf(all []inbox.Request, j *client.JobInfo) []request {
 			if room == 0 {
 				break
 			}
-			to.Headers = append(to.Headers, inbox.Header{Name: room.take(h.Name, shownText), Value: room.take(value, shownText)})
+			to.Headers = append(to.Headers,
+				inbox.Header{Name: room.take(h.Name, shownText), Value: room.take(value, shownText)})
 		}
 		to.MoreHeaders = int64(r.MoreHeaders + len(r.Headers) - len(to.Headers))
 		shown = append(shown, to)

@@ -1,4 +1,5 @@
-// Package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of ringback dev.
+// Package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of
+// ringback dev.
 package trypage
 
 import (
@@ -105,15 +106,16 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 	if !v.Live {
 		d.Fields, d.Source, d.NewID = form.fields(errs), form.Source, client.NewID()
 		var err error
-		if d.Sign, err = p.signing(v, job, form.topic()); err != nil && !errs.Any() { // what was typed is worth more than the offer
+		// what was typed is worth more than the offer
+		if d.Sign, err = p.signing(v, job, form.topic()); err != nil && !errs.Any() {
 			return nil, err
 		}
 	}
 	return &web.Page{View: "try", Title: "Try it", Section: section, Status: errs.Status, Data: d}, nil
 }
 
-// seesInbox reports whether the reader may see what arrives at the inbox. It receives the bodies of all topics and namespaces, which the
-// root alone may read.
+// seesInbox reports whether the reader may see what arrives at the inbox. It receives the bodies of all topics and
+// namespaces, which the root alone may read.
 func seesInbox(v *web.Visit) bool { return v.Who.Root && v.Who.Bodies }
 
 // presets are receivers to try: paths of the inbox. They fill in the form anew, but for the topic.
@@ -156,27 +158,35 @@ func isTopic(name string) bool { return job.IsTopic(name) && name != "." && name
 func (p *pages) sign(v *web.Visit) (web.Answer, error) {
 	if !seesInbox(v) {
 		return nil, &client.Problem{
-			Status: http.StatusForbidden, Code: "forbidden", Detail: "The inbox is the root's: add secrets on the page of the topic.",
+			Status: http.StatusForbidden, Code: "forbidden",
+			Detail: "The inbox is the root's: add secrets on the page of the topic.",
 		}
 	}
 	topic := v.Form("topic")
 	to := &web.Redirect{To: v.PathQuery(v.Path("try"), "job", v.Form("job"), "topic", topic)}
 	if !isTopic(topic) {
-		to.Notice = web.Notice{Kind: "bad", Text: "The requests of this topic are not signed: no topic can have this name."}
+		to.Notice = web.Notice{
+			Kind: "bad",
+			Text: "The requests of this topic are not signed: no topic can have this name.",
+		}
 		return to, nil
 	}
 	secret, err := v.API.AddSecret(v.Request.Context(), topic, "", client.NewSecret{})
-	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status != http.StatusUnauthorized && problem.Status < 500 {
-		to.Notice = web.Notice{Kind: "bad", Text: words.Sentence("The requests of this topic are not signed:", problem.Detail)}
+	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status != http.StatusUnauthorized &&
+		problem.Status < 500 {
+		to.Notice = web.Notice{Kind: "bad", Text: words.Sentence("The requests of this topic are not signed:",
+			problem.Detail)}
 		return to, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := p.inbox.AddKey(secret.Secret); err != nil {
-		to.Notice = web.Notice{Kind: "warn", Text: "Requests of the topic " + topic + " are signed from now on, but the inbox cannot verify them: " + err.Error() + "."}
+		to.Notice = web.Notice{Kind: "warn", Text: "Requests of the topic " + topic +
+			" are signed from now on, but the inbox cannot verify them: " + err.Error() + "."}
 	} else {
-		to.Notice = web.Done("Requests of the topic " + topic + " are signed from now on, and the inbox verifies them until it ends. Copy the secret if another receiver shall verify them, too: it is shown only here.")
+		to.Notice = web.Done("Requests of the topic " + topic + " are signed from now on, and the inbox verifies " +
+			"them until it ends. Copy the secret if another receiver shall verify them, too: it is shown only here.")
 	}
 	to.Notice.Secret = secret.Secret
 	return to, nil

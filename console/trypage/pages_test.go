@@ -79,7 +79,8 @@ func TestTry_SendsAJobAndTellsHowItFares(t *testing.T) {
 		require.Contains(t, page, "ringback listen")
 		require.NotContains(t, page, "The inbox</h2>")
 
-		sent := site.Post("try", "url", "https://down.example/hooks", "topic", "order", "body", `{"a": 12345678901234567890}`, "delay", "5s", "ladder", "1s, 2s")
+		sent := site.Post("try", "url", "https://down.example/hooks", "topic", "order", "body",
+			`{"a": 12345678901234567890}`, "delay", "5s", "ladder", "1s, 2s")
 		require.Regexp(t, `^\./try\?job=`, sent.Header().Get("Location"))
 		page = site.Follow(sent).OK()
 		require.Regexp(t, `^Job \w+ is on its way to down.example:443: attempt 1 comes in 5s\.$`, lead(t, page))
@@ -88,7 +89,8 @@ func TestTry_SendsAJobAndTellsHowItFares(t *testing.T) {
 
 		site.Advance(5100 * time.Millisecond)
 		page = site.Follow(sent).OK()
-		require.Regexp(t, `^Job \w+ did not get through yet: attempt 1 was answered 503 Service Unavailable, attempt 2 comes in 1s\.$`, lead(t, page))
+		require.Regexp(t, `^Job \w+ did not get through yet: attempt 1 was answered 503 Service Unavailable, attempt `+
+			`2 comes in 1s\.$`, lead(t, page))
 		site.Advance(10 * time.Second)
 		page = site.Follow(sent).OK()
 		require.Regexp(t, `^Job \w+ is dead after 3 attempts, because all retries are used up\.$`, lead(t, page))
@@ -102,7 +104,8 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 		sent := site.Post("try", "url", "https://fine.example/", "body", "no JSON")
 		site.Advance(time.Second)
 		page := site.Follow(sent).OK()
-		require.Regexp(t, `^Job \w+ was delivered to fine.example:443 on attempt 1, 20ms after it was registered\.$`, lead(t, page))
+		require.Regexp(t,
+			`^Job \w+ was delivered to fine.example:443 on attempt 1, 20ms after it was registered\.$`, lead(t, page))
 		id := regexp.MustCompile(`job=(\w+)`).FindStringSubmatch(sent.Header().Get("Location"))[1]
 		require.Contains(t, page, `href="./jobs/`+id+`"`)
 		site.Golden("delivered", "try?job="+id)
@@ -113,7 +116,8 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 		site.Post("try", "url", "https://refused.example/", "ladder", "1h")
 		sent = site.Post("try", "url", "https://refused.example/", "ladder", "1h", "topic", "other")
 		site.Advance(time.Second)
-		require.Contains(t, lead(t, site.Follow(sent).OK()), "attempt 1 failed (the connection was refused), attempt 2 comes in 1h")
+		require.Contains(t, lead(t, site.Follow(sent).OK()),
+			"attempt 1 failed (the connection was refused), attempt 2 comes in 1h")
 		require.Equal(t, "There is no such job any more: send another one.", lead(t, site.Get("try?job=nothing").OK()))
 		requireEscaped(t, site.Get("try?job=%22%3E%3Cscript%3Ealert(1)&url=%22%3E%3Cscript%3Ealert(1)").OK())
 	})
@@ -146,7 +150,8 @@ func TestTry_KeepsWhatWasTypedWithATopicThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, new(fakeInbox), false)
 		for _, topic := range []string{".", "..", "my topic", "a/b", "_work"} {
-			page := site.Post("try", "url", "https://fine.example/", "topic", topic, "body", `"precious"`).Is(http.StatusUnprocessableEntity)
+			page := site.Post("try", "url", "https://fine.example/", "topic", topic, "body",
+				`"precious"`).Is(http.StatusUnprocessableEntity)
 			require.Contains(t, page, `href="#f-topic"`, topic)
 			require.Contains(t, page, "&#34;precious&#34;", topic)
 			require.Contains(t, site.Get("try?"+url.Values{"topic": {topic}}.Encode()).OK(), `value="`+topic+`"`)
@@ -169,7 +174,8 @@ func sendForm(t *testing.T, site *consoletest.Site, page string) (job *client.Jo
 	require.True(t, ok)
 	form, _, _ = strings.Cut(form, "</form>")
 	var pairs []string
-	for _, found := range append(inputTags.FindAllStringSubmatch(form, -1), textareas.FindAllStringSubmatch(form, -1)...) {
+	for _, found := range append(inputTags.FindAllStringSubmatch(form, -1),
+		textareas.FindAllStringSubmatch(form, -1)...) {
 		pairs = append(pairs, found[1], strings.ReplaceAll(html.UnescapeString(found[2]), "\n", "\r\n"))
 	}
 	for _, found := range selections.FindAllStringSubmatch(form, -1) {
@@ -189,8 +195,9 @@ func TestTry_SendsTheBodyOfAJobAgainAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, nil, false)
 		for name, job := range map[string]client.Job{
-			"json":            {Body: client.Text("{\"a\":  12345678901234567890}\n"), ContentType: "application/json"},
-			"json-of-a-kind":  {Body: client.Text(`{"a": 1}`), ContentType: "application/cloudevents+json; charset=utf-8"},
+			"json": {Body: client.Text("{\"a\":  12345678901234567890}\n"), ContentType: "application/json"},
+			"json-of-a-kind": {Body: client.Text(`{"a": 1}`), ContentType: "application/cloudevents+json; " +
+				"charset=utf-8"},
 			"no-json":         {Body: client.Text(`{"a": `), ContentType: "application/json"},
 			"text":            {Body: client.Text("\ngood morning ")},
 			"text-like-json":  {Body: client.Text("123")},
@@ -200,8 +207,9 @@ func TestTry_SendsTheBodyOfAJobAgainAsItWas(t *testing.T) {
 			"bytes":           {Body: []byte("\x00\xff\xfe")},
 			"bytes-of-a-kind": {Body: []byte("\x00\xff\xfe"), ContentType: "image/png"},
 			"spaces":          {Body: client.Text(" \n "), ContentType: "text/plain"},
-			"long":            {Body: client.Text("<" + strings.Repeat("a", 70_000) + ">"), ContentType: "application/xml"},
-			"none":            {},
+			"long": {Body: client.Text("<" + strings.Repeat("a", 70_000) +
+				">"), ContentType: "application/xml"},
+			"none": {},
 		} {
 			job.ID, job.URL = name, "https://fine.example/"
 			site.Register(job)
@@ -211,7 +219,8 @@ func TestTry_SendsTheBodyOfAJobAgainAsItWas(t *testing.T) {
 			require.Equal(t, string(before.Body), string(again.Body), name)
 			require.Equal(t, before.ContentType, again.ContentType, name)
 		}
-		page := site.Post("try", "url", "https://fine.example/", "body", "?", "body_as", "base64", "content_type", "image/png").Is(http.StatusUnprocessableEntity)
+		page := site.Post("try", "url", "https://fine.example/", "body", "?", "body_as", "base64", "content_type",
+			"image/png").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="base64" selected`)
 		require.Contains(t, page, `value="image/png"`)
 		require.NotContains(t, site.Get("try").OK(), "content_type", "the form is short unless it must be longer")
@@ -224,8 +233,12 @@ func TestTry_DoesNotSendBodiesAgainThatTheReaderMayNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, nil, true)
 		site.SignIn(consoletest.RootToken)
-		site.Register(client.Job{ID: "a", URL: "https://fine.example/", Body: client.Text("<a/>"), ContentType: "application/xml"})
-		blind, err := site.API.CreateToken(t.Context(), client.TokenRequest{Name: "blind", Role: "publish", Bodies: new(false)})
+		site.Register(client.Job{
+			ID: "a", URL: "https://fine.example/", Body: client.Text("<a/>"),
+			ContentType: "application/xml",
+		})
+		blind, err := site.API.CreateToken(t.Context(),
+			client.TokenRequest{Name: "blind", Role: "publish", Bodies: new(false)})
 		require.NoError(t, err)
 		site.SignIn(blind.Token)
 		require.NotContains(t, site.Get("try?job=a").OK(), "kept")
@@ -236,7 +249,8 @@ func TestTry_DoesNotSendBodiesAgainThatTheReaderMayNotSee(t *testing.T) {
 func TestTry_KeepsTheFormWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, new(fakeInbox), false)
-		page := site.Post("try", "url", script, "topic", script, "body", script, "delay", script, "ladder", script).Is(http.StatusUnprocessableEntity)
+		page := site.Post("try", "url", script, "topic", script, "body", script, "delay", script, "ladder",
+			script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-delay"`)
 		require.Contains(t, page, "<h2>The job was not sent</h2>")
@@ -250,8 +264,9 @@ func TestTry_KeepsTheFormWhenItIsWrong(t *testing.T) {
 // hostile is a request whose every text is an attack.
 func hostile(n int64) inbox.Request {
 	return inbox.Request{
-		N: n, At: time.Now(), Method: script, Path: "/" + script, ID: script, Attempt: script, Answer: "200", Body: script + "\xff", BodyBytes: 5000,
-		Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: script}, Headers: []inbox.Header{{Name: script, Value: script}, {Name: "Authorization", Value: "hunter2"}},
+		N: n, At: time.Now(), Method: script, Path: "/" + script, ID: script, Attempt: script, Answer: "200",
+		Body: script + "\xff", BodyBytes: 5000, Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: script},
+		Headers:     []inbox.Header{{Name: script, Value: script}, {Name: "Authorization", Value: "hunter2"}},
 		MoreHeaders: 3,
 	}
 }
@@ -259,9 +274,19 @@ func hostile(n int64) inbox.Request {
 func TestInbox_IsShownBesideTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakeInbox{requests: []inbox.Request{
-			{N: 4, At: time.Now(), Method: "POST", Path: "/flaky", ID: "a-1", Attempt: "2", Answer: "200", Signature: inbox.Signature{Verdict: inbox.Verified, Key: "0123456789abcdef"}, Body: `{"hello": "world"}`, BodyBytes: 18},
-			{N: 3, At: time.Now(), Method: "POST", Path: "/", Answer: "500", Signature: inbox.Signature{Verdict: inbox.Unsigned}},
-			{N: 2, At: time.Now(), Method: "POST", Path: "/", Answer: "200", Signature: inbox.Signature{Verdict: inbox.Unchecked}},
+			{
+				N: 4, At: time.Now(), Method: "POST", Path: "/flaky", ID: "a-1", Attempt: "2", Answer: "200",
+				Signature: inbox.Signature{Verdict: inbox.Verified, Key: "0123456789abcdef"},
+				Body:      `{"hello": "world"}`, BodyBytes: 18,
+			},
+			{
+				N: 3, At: time.Now(), Method: "POST", Path: "/", Answer: "500",
+				Signature: inbox.Signature{Verdict: inbox.Unsigned},
+			},
+			{
+				N: 2, At: time.Now(), Method: "POST", Path: "/", Answer: "200",
+				Signature: inbox.Signature{Verdict: inbox.Unchecked},
+			},
 			hostile(1),
 		}}
 		site := newSite(t, in, false)
@@ -271,17 +296,20 @@ func TestInbox_IsShownBesideTheJob(t *testing.T) {
 		requireEscaped(t, page)
 		require.NotContains(t, page, "hunter2")
 		text := consoletest.Text(page)
-		require.Contains(t, text, "this job POST /flaky was answered 200 id a-1 , attempt 2 signature verified with the secret 0123456789abcdef")
+		require.Contains(t, text, "this job POST /flaky was answered 200 id a-1 , attempt 2 signature verified with "+
+			"the secret 0123456789abcdef")
 		require.Contains(t, text, "The beginning of 4.9 KiB.")
 		require.Contains(t, text, "the inbox has no keys, so it was not verified")
 		require.Contains(t, site.Get("try").OK(), `value="http://fine.example/"`)
-		require.Contains(t, page, `href="./try?ladder=1s%2C&#43;2s&amp;topic=default&amp;url=http%3A%2F%2Ffine.example%2Fflaky"`)
+		require.Contains(t, page,
+			`href="./try?ladder=1s%2C&#43;2s&amp;topic=default&amp;url=http%3A%2F%2Ffine.example%2Fflaky"`)
 		preset := site.Get("try?ladder=1s%2C+2s&url=http%3A%2F%2Ffine.example%2Fflaky").OK()
 		require.Contains(t, preset, `value="http://fine.example/flaky"`)
 		require.Contains(t, preset, `value="1s, 2s"`)
 
 		site.Register(client.Job{ID: "b-1", Topic: "order", URL: "http://fine.example/"})
-		require.Contains(t, site.Get("try?job=b-1").OK(), "ladder=1s%2C&#43;2s&amp;topic=order&amp;url=http%3A%2F%2Ffine.example%2Fflaky")
+		require.Contains(t, site.Get("try?job=b-1").OK(),
+			"ladder=1s%2C&#43;2s&amp;topic=order&amp;url=http%3A%2F%2Ffine.example%2Fflaky")
 
 		in.requests = make([]inbox.Request, 50)
 		for i := range in.requests {
@@ -295,8 +323,8 @@ func TestInbox_IsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat(`"`, 256)
 		r := inbox.Request{
-			Method: long, Path: long, ID: long, Attempt: long, Answer: "200", Body: strings.Repeat(long, 4), BodyBytes: 1 << 10,
-			Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: long},
+			Method: long, Path: long, ID: long, Attempt: long, Answer: "200", Body: strings.Repeat(long, 4),
+			BodyBytes: 1 << 10, Signature: inbox.Signature{Verdict: inbox.Wrong, Detail: long},
 		}
 		plain := inbox.Request{N: 1, Method: "POST", Path: "/", Answer: "200", MoreHeaders: 3}
 		for range 20 {
@@ -374,7 +402,8 @@ func TestSign_GivesTheSecretToTheInboxAndShowsItOnce(t *testing.T) {
 		require.Contains(t, page, "are not signed:")
 		requireEscaped(t, page)
 		in.err = context.Canceled
-		require.Contains(t, site.Follow(site.Post("try/sign", "topic", "order")).OK(), "but the inbox cannot verify them")
+		require.Contains(t, site.Follow(site.Post("try/sign", "topic", "order")).OK(),
+			"but the inbox cannot verify them")
 		newSite(t, nil, false).Post("try/sign", "topic", "order").Is(http.StatusNotFound)
 	})
 }
@@ -393,7 +422,8 @@ func TestTry_IsLive(t *testing.T) {
 		var seen strings.Builder
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 			seen.WriteString(lines.Text())
-			if strings.Contains(seen.String(), "Job a is dead after 2 attempts") && strings.Contains(seen.String(), "request-7") {
+			if strings.Contains(seen.String(), "Job a is dead after 2 attempts") &&
+				strings.Contains(seen.String(), "request-7") {
 				return
 			}
 		}

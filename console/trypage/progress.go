@@ -32,7 +32,10 @@ type attempt struct {
 func newProgress(v *web.Visit, j *client.JobInfo) *progress {
 	p := &progress{ID: j.ID, State: string(j.State), To: hostOf(j), Registered: j.CreatedAt, Ended: j.State.Ended()}
 	for _, a := range j.Attempts {
-		p.Attempts = append(p.Attempts, attempt{N: a.N, At: a.StartedAt, Verdict: verdictOf(&a.AttemptSummary), Text: attemptText(&a.AttemptSummary)})
+		p.Attempts = append(p.Attempts, attempt{
+			N: a.N, At: a.StartedAt, Verdict: verdictOf(&a.AttemptSummary),
+			Text: attemptText(&a.AttemptSummary),
+		})
 	}
 	if !p.Ended {
 		p.Next, p.NextAt = nextOf(j, v.Now), j.NextAttemptAt
@@ -101,7 +104,8 @@ func leadOf(j *client.JobInfo, now time.Time) (sentence, class string) {
 	made := words.Count(int64(j.AttemptsMade), "attempt")
 	switch j.State {
 	case client.Delivered:
-		return name + " was delivered to " + hostOf(j) + " on attempt " + strconv.Itoa(j.AttemptsMade) + ", " + words.Duration(j.EndedAt.Sub(j.CreatedAt)) +
+		return name + " was delivered to " + hostOf(j) + " on attempt " + strconv.Itoa(j.AttemptsMade) + ", " +
+			words.Duration(j.EndedAt.Sub(j.CreatedAt)) +
 			" after it was registered.", "ok"
 	case client.Dead:
 		return words.Sentence(name, "is dead after", made+", because", words.Reason(j.Reason)), "bad"
@@ -111,7 +115,8 @@ func leadOf(j *client.JobInfo, now time.Time) (sentence, class string) {
 	next := nextOf(j, now)
 	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Verdict == "again" {
 		last := &j.Attempts[n-1].AttemptSummary
-		return name + " did not get through yet: attempt " + strconv.Itoa(last.N) + " " + failure(last) + ", " + next + ".", "warn"
+		return name + " did not get through yet: attempt " + strconv.Itoa(last.N) + " " + failure(last) + ", " + next +
+			".", "warn"
 	}
 	return name + " is on its way to " + hostOf(j) + ": " + next + ".", ""
 }

@@ -28,8 +28,8 @@ type Page struct {
 	Data any
 }
 
-// Part is one template of a page alone, for a script that replaces a part of the page. It has no links: they are relative, and the page
-// that it becomes a part of has another path than its request.
+// Part is one template of a page alone, for a script that replaces a part of the page. It has no links: they are
+// relative, and the page that it becomes a part of has another path than its request.
 type Part struct {
 	View, Template string
 	Data           any
@@ -61,7 +61,8 @@ func Done(text string) Notice { return Notice{Kind: "ok", Text: text} }
 // Link is a link and its text.
 type Link struct{ To, Text string }
 
-// Serve answers a visit. A *client.Problem as error is shown as the API's answer: a form is better answered with FormErrors.
+// Serve answers a visit. A *client.Problem as error is shown as the API's answer: a form is better answered with
+// FormErrors.
 type Serve func(v *Visit) (Answer, error)
 
 // Route is a method and a path of the console.
@@ -69,8 +70,8 @@ type Route struct {
 	Method string
 	// Path is the path below the console's, such as jobs/{id}. Empty: the console's first page.
 	Path string
-	// Action is the API's action that the token must allow. It is refused otherwise, before Serve is called. The API decides about
-	// topics.
+	// Action is the API's action that the token must allow. It is refused otherwise, before Serve is called. The API
+	// decides about topics.
 	Action access.Action
 	Serve  Serve
 	// Large: the form has room for the body of a job. Others have up to 256 KiB.

@@ -47,14 +47,15 @@ func (f *FormErrors) Add(field, sentence string) {
 // RevisionField is the name of the hidden field of a form with the revision of what it showed; 0: nothing was stored.
 const RevisionField = "revision"
 
-// Condition returns the condition that what a form changes is as the form showed it. A form without a revision is refused, because it
-// would overwrite what somebody else has stored since. The error is a *client.Problem.
+// Condition returns the condition that what a form changes is as the form showed it. A form without a revision is
+// refused, because it would overwrite what somebody else has stored since. The error is a *client.Problem.
 func (v *Visit) Condition() (client.Condition, error) {
 	revision, err := strconv.ParseInt(v.Form(RevisionField), 10, 64)
 	if err != nil || revision < 0 {
 		return client.Condition{}, &client.Problem{
 			Status: http.StatusUnprocessableEntity, Title: "The form is incomplete",
-			Detail: "The form does not say which revision it showed, so nothing was changed: open the page again, and send the form from there.",
+			Detail: "The form does not say which revision it showed, so nothing was changed: open the page again, " +
+				"and send the form from there.",
 		}
 	}
 	return IfRevision(revision), nil
@@ -68,12 +69,14 @@ func IfRevision(revision int64) client.Condition {
 	return client.IfRevision(revision)
 }
 
-// FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field, with a dot for
-// each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that are not about what was sent, and
-// after which it may have been done: return these. An overloaded server has not done it.
+// FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field,
+// with a dot for each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that
+// are not about what was sent, and after which it may have been done: return these. An overloaded server has not done
+// it.
 func FormErrorsOf(err error, fields ...string) (f FormErrors, ok bool) {
 	p, is := errors.AsType[*client.Problem](err)
-	if !is || p.Status < 400 || p.Status >= 500 && p.Code != "overloaded" || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound {
+	if !is || p.Status < 400 || p.Status >= 500 && p.Code != "overloaded" || p.Status == http.StatusUnauthorized ||
+		p.Status == http.StatusNotFound {
 		return f, false
 	}
 	known := make(map[string]bool, len(fields))

@@ -42,8 +42,8 @@ type Field struct {
 	Rows         int
 }
 
-// newField makes a text field, for templates: {{template "field" (field "note" "Note" .Data.Note "Others see it." .Data.NoteError)}}.
-// Other fields are made in Go.
+// newField makes a text field, for templates: {{template "field" (field "note" "Note" .Data.Note "Others see it."
+// .Data.NoteError)}}. Other fields are made in Go.
 func newField(name, label, value, hint, sentence string) Field {
 	return Field{Name: name, Label: label, Value: value, Hint: hint, Error: sentence}
 }
@@ -53,8 +53,8 @@ type Pill struct{ Class, Text string }
 
 // pillClasses are the words that have a colour of their own.
 var pillClasses = []string{
-	"scheduled", "ready", "running", "delivered", "dead", "cancelled", "again", "released", "lost", "paused", "open", "half-open", "held", "ok",
-	"warn", "bad", "done", "stopped", "failed",
+	"scheduled", "ready", "running", "delivered", "dead", "cancelled", "again", "released", "lost", "paused", "open",
+	"half-open", "held", "ok", "warn", "bad", "done", "stopped", "failed",
 }
 
 // newPill makes a pill of a code; unknown ones are grey.

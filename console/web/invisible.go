@@ -7,8 +7,9 @@ import (
 	"github.com/ringback/ringback/internal/invisible"
 )
 
-// showInvisible shows the invisible characters of the texts of a page as escapes. What is sent back as it is, attributes and
-// the contents of textareas, keeps its characters, as references. html/template has escaped < and > in both.
+// showInvisible shows the invisible characters of the texts of a page as escapes. What is sent back as it is,
+// attributes and the contents of textareas, keeps its characters, as references. html/template has escaped < and > in
+// both.
 func showInvisible(html []byte) []byte {
 	if !invisible.In(string(html)) {
 		return html

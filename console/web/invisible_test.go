@@ -10,7 +10,8 @@ import (
 
 func TestShowInvisible_KeepsWhatFormsSendBack(t *testing.T) {
 	const text = "pay\u202e<b>\"gpj\u2066 é\u200b\U000e0041"
-	page := template.Must(template.New("").Parse(`<p title="{{.}}">{{.}}</p><textarea name="a">{{.}}</textarea><input value="{{.}}">{{.}}<i></i>`))
+	page := template.Must(template.New("").Parse(`<p title="{{.}}">{{.}}</p><textarea ` +
+		`name="a">{{.}}</textarea><input value="{{.}}">{{.}}<i></i>`))
 	var b strings.Builder
 	require.NoError(t, page.Execute(&b, text))
 	got := string(showInvisible([]byte(b.String())))
@@ -18,7 +19,8 @@ func TestShowInvisible_KeepsWhatFormsSendBack(t *testing.T) {
 		shown = `pay\u202e&lt;b&gt;&#34;gpj\u2066 é\u200b\U000e0041`
 		kept  = `pay&#x202e;&lt;b&gt;&#34;gpj&#x2066; é&#x200b;&#xe0041;`
 	)
-	require.Equal(t, `<p title="`+kept+`">`+shown+`</p><textarea name="a">`+kept+`</textarea><input value="`+kept+`">`+shown+`<i></i>`, got)
+	require.Equal(t, `<p title="`+kept+`">`+shown+`</p><textarea name="a">`+kept+`</textarea><input value="`+kept+`">`+
+		shown+`<i></i>`, got)
 
 	const plain = "<p>é ü\u00a0</p>\n\t<br>"
 	require.Equal(t, plain, string(showInvisible([]byte(plain))))

@@ -26,11 +26,12 @@ func (v *Visit) PathSearch(path string, pairs ...string) string {
 	return v.PathQuery(path, append(slices.Clone(pairs), "search", "long")...)
 }
 
-// Pager is the data of the template "pager": links to other pages of a list. Cursors lead forward only; the browser leads back.
+// Pager is the data of the template "pager": links to other pages of a list. Cursors lead forward only; the browser
+// leads back.
 type Pager struct{ First, Next string }
 
-// Pager returns the links of a list on this page, whose cursor is the query parameter cursor. next is the cursor of the next page;
-// empty: it is the last.
+// Pager returns the links of a list on this page, whose cursor is the query parameter cursor. next is the cursor of the
+// next page; empty: it is the last.
 func (v *Visit) Pager(next string) Pager {
 	q := v.Request.URL.Query()
 	q.Del("live")

@@ -23,7 +23,8 @@ type Template struct {
 	live []string // names of the live blocks, without livePrefix
 }
 
-// Templates parses the templates of packages: by view. It returns an error for two views of one name, and for a page without content.
+// Templates parses the templates of packages: by view. It returns an error for two views of one name, and for a page
+// without content.
 func Templates(all ...Pages) (map[string]*Template, error) {
 	views := make(map[string]*Template)
 	own, err := fs.Sub(ownFiles, "templates")
@@ -93,7 +94,8 @@ func (t *Template) renderLive(name string, data any) (template.HTML, error) {
 // HasLive reports whether the page has live blocks.
 func (t *Template) HasLive() bool { return len(t.live) > 0 }
 
-// Render renders a template of the page. Texts show characters as escapes that would not be seen, or change how others look.
+// Render renders a template of the page. Texts show characters as escapes that would not be seen, or change how others
+// look.
 func (t *Template) Render(name string, view *View) ([]byte, error) {
 	var b bytes.Buffer
 	if err := t.tree.ExecuteTemplate(&b, name, view); err != nil {

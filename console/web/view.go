@@ -67,8 +67,8 @@ func (v *View) With(data any) *View {
 	return &other
 }
 
-// Time returns a time as HTML: its clock time, with the date if it is not of today; the whole of it as a title. Times are in UTC;
-// scripts add the local time to the title.
+// Time returns a time as HTML: its clock time, with the date if it is not of today; the whole of it as a title. Times
+// are in UTC; scripts add the local time to the title.
 func (v *View) Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return `<span class="muted">–</span>`
@@ -78,7 +78,8 @@ func (v *View) Time(t time.Time) template.HTML {
 	if t.Format(time.DateOnly) != v.Now.UTC().Format(time.DateOnly) {
 		text = t.Format("2006-01-02 15:04")
 	}
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // digits and punctuation
+	//nolint:gosec // digits and punctuation
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`,
 		t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 MST"), text))
 }
 

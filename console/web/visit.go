@@ -22,7 +22,8 @@ type Visit struct {
 	Who *client.Principal
 	// Namespace is that of the page.
 	Namespace string
-	// Audience identifies the token and the namespace: what it may see is the same for all visits with the same Audience.
+	// Audience identifies the token and the namespace: what it may see is the same for all visits with the same
+	// Audience.
 	Audience string
 	// Base is the relative path of the page Now in the page's namespace, without a slash at the end: . or .. or ../..
 	Base string
@@ -89,7 +90,8 @@ func (v *Visit) FormText(name string) string {
 // unfinishedTime bounds the page after a request that took all the time of a page.
 const unfinishedTime = 2 * time.Second
 
-// Overdue reports whether the time of the page has ended: the API goes on with what it was asked for, or ends it in part.
+// Overdue reports whether the time of the page has ended: the API goes on with what it was asked for, or ends it in
+// part.
 func (v *Visit) Overdue() bool { return errors.Is(v.Request.Context().Err(), context.DeadlineExceeded) }
 
 // MoreTime returns a visit with time for another page, once that of this one has ended. done ends its use.

@@ -37,7 +37,8 @@ var unspoken = map[string]string{
 
 // byName names the words for enumerations whose members are named so wherever they occur.
 var byName = map[string][]vocabulary{
-	"deliver": {deliveries}, "action": {actions}, "overlap": {overlaps}, "runs": {catchUps}, "outcome": {tickOutcomes}, "breaker": {breakers},
+	"deliver": {deliveries}, "action": {actions}, "overlap": {overlaps}, "runs": {catchUps},
+	"outcome": {tickOutcomes}, "breaker": {breakers},
 }
 
 // enumeration is one of the contract.
@@ -165,8 +166,8 @@ func TestCodes_OfTheDocsHaveWords(t *testing.T) {
 
 func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 	for _, say := range []func(string) string{
-		State, Reason, Verdict, AttemptKind, ErrorClass, WaitingFor, HoldReason, Breaker, Change, JobKind, Deliver, Role, WorkAction,
-		WorkState, ScheduleState, TickOutcome, Overlap, CatchUp, KeyKind,
+		State, Reason, Verdict, AttemptKind, ErrorClass, WaitingFor, HoldReason, Breaker, Change, JobKind,
+		Deliver, Role, WorkAction, WorkState, ScheduleState, TickOutcome, Overlap, CatchUp, KeyKind,
 	} {
 		require.Equal(t, "of_a_later_version", say("of_a_later_version"))
 		require.Empty(t, say(""))
@@ -177,8 +178,8 @@ func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 
 func TestCodes_WordsFitIntoSentences(t *testing.T) {
 	for _, v := range []vocabulary{
-		states, reasons, verdicts, attemptKinds, errorClasses, waits, holds, breakers, changes, jobKinds, deliveries, roles, actions, workStates,
-		scheduleStates, tickOutcomes, overlaps, catchUps, keyKinds,
+		states, reasons, verdicts, attemptKinds, errorClasses, waits, holds, breakers, changes, jobKinds, deliveries,
+		roles, actions, workStates, scheduleStates, tickOutcomes, overlaps, catchUps, keyKinds,
 	} {
 		for code, text := range v {
 			require.NotRegexp(t, `[.?!\s]$|^\s|  `, text, code)

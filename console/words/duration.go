@@ -8,8 +8,8 @@ import (
 
 const day = 24 * time.Hour
 
-// Duration returns a duration rounded to at most two units: "250ms", "1.2s", "12s", "3m", "59m51s", "2h5m", "3d 4h". Seconds
-// below ten have one decimal place. A duration below a millisecond that is not 0 is "<1ms", and 0 is "0s".
+// Duration returns a duration rounded to at most two units: "250ms", "1.2s", "12s", "3m", "59m51s", "2h5m", "3d 4h".
+// Seconds below ten have one decimal place. A duration below a millisecond that is not 0 is "<1ms", and 0 is "0s".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		if d == math.MinInt64 {
@@ -45,8 +45,8 @@ func twoUnits(d, big time.Duration, bigName, space string, small time.Duration, 
 	return text
 }
 
-// Ago returns how long before now a time was: "59m51s ago", and "just now" within a second. It says "in 3m" of a later time,
-// and "never" of the zero one.
+// Ago returns how long before now a time was: "59m51s ago", and "just now" within a second. It says "in 3m" of a later
+// time, and "never" of the zero one.
 func Ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():
@@ -60,8 +60,8 @@ func Ago(t, now time.Time) string {
 	}
 }
 
-// In returns how long after now a time will be, rounded up to seconds: "in 12s". It says "now" of one within a second, and
-// "3m ago" of an earlier one, and "at an unknown time" of the zero one.
+// In returns how long after now a time will be, rounded up to seconds: "in 12s". It says "now" of one within a second,
+// and "3m ago" of an earlier one, and "at an unknown time" of the zero one.
 func In(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case t.IsZero():
@@ -88,8 +88,8 @@ func DateTime(t time.Time, loc *time.Location) string {
 	return in(t, loc).Format("2 Jan 2006, 15:04:05 MST")
 }
 
-// When returns the time of day, and the day before it unless it is now's: "14:02:11", "23 Nov 2026, 14:02:11". A nil location
-// is UTC.
+// When returns the time of day, and the day before it unless it is now's: "14:02:11", "23 Nov 2026, 14:02:11". A nil
+// location is UTC.
 func When(t, now time.Time, loc *time.Location) string {
 	if Date(t, loc) == Date(now, loc) {
 		return Clock(t, loc)

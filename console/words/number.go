@@ -25,8 +25,8 @@ func group(digits string) string {
 	return sign + whole + fraction
 }
 
-// Count returns an exact number of things: "0 jobs", "1 job", "12,400 dead jobs". The noun is singular and the last word of
-// what is counted; its plural is made by the regular rules of English: lanes, retries, processes.
+// Count returns an exact number of things: "0 jobs", "1 job", "12,400 dead jobs". The noun is singular and the last
+// word of what is counted; its plural is made by the regular rules of English: lanes, retries, processes.
 func Count(n int64, noun string) string {
 	if n != 1 && n != -1 {
 		noun = plural(noun)
@@ -60,8 +60,8 @@ func CountVerb(n int64, noun, singular, plural string) string {
 	return Count(n, noun) + " " + Verb(n, singular, plural)
 }
 
-// Decimal returns a measured value: integers from 100 on, one decimal place from 10 on, else two significant digits, without
-// trailing zeros: "1,204", "12.5", "0.031". It returns "unknown" for what is no number.
+// Decimal returns a measured value: integers from 100 on, one decimal place from 10 on, else two significant digits,
+// without trailing zeros: "1,204", "12.5", "0.031". It returns "unknown" for what is no number.
 func Decimal(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "unknown"
@@ -93,8 +93,8 @@ func trimZeros(text string) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Rate returns a number of events per second: "1,204/s", "12.5/s", "0.3/s". Rates below 0.01/s that are not 0 are "<0.01/s".
-// It returns "unknown" for a negative rate and for what is no number.
+// Rate returns a number of events per second: "1,204/s", "12.5/s", "0.3/s". Rates below 0.01/s that are not 0 are
+// "<0.01/s". It returns "unknown" for a negative rate and for what is no number.
 func Rate(perSecond float64) string {
 	switch {
 	case math.IsNaN(perSecond) || math.IsInf(perSecond, 0) || perSecond < 0:
@@ -105,8 +105,8 @@ func Rate(perSecond float64) string {
 	return Decimal(perSecond) + "/s"
 }
 
-// Bytes returns a size in the largest binary unit in which it is at least 1: "512 B", "1.5 KiB", "12 MiB". It is rounded to
-// one decimal place below 10, else to an integer.
+// Bytes returns a size in the largest binary unit in which it is at least 1: "512 B", "1.5 KiB", "12 MiB". It is
+// rounded to one decimal place below 10, else to an integer.
 func Bytes(n int64) string {
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	sign, size, unit := "", float64(n), 0

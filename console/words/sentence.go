@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// List returns things in a row: "a", "a and b", "a, b and c". Of more than three it names two and counts the others: "a, b and
-// 3 more". It is empty for none.
+// List returns things in a row: "a", "a and b", "a, b and c". Of more than three it names two and counts the others:
+// "a, b and 3 more". It is empty for none.
 func List(items []string) string {
 	switch n := len(items); n {
 	case 0:
@@ -29,9 +29,9 @@ func ListAll(items []string) string {
 	return List(items)
 }
 
-// Sentence joins the parts of a sentence with spaces and ends it with one full stop, unless it ends with another mark. Empty
-// parts are left out. A sentence of nothing is empty. It does not change the case of the first letter, which may be that of an
-// id.
+// Sentence joins the parts of a sentence with spaces and ends it with one full stop, unless it ends with another mark.
+// Empty parts are left out. A sentence of nothing is empty. It does not change the case of the first letter, which may
+// be that of an id.
 func Sentence(parts ...string) string {
 	var kept []string
 	for _, part := range parts {

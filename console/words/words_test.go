@@ -36,7 +36,8 @@ func TestCount_IsExactAndPlural(t *testing.T) {
 
 func TestDecimal_KeepsWhatIsSeen(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", 1.25: "1.2", 9.96: "10", 12.54: "12.5", 99.96: "100", 1204.4: "1,204", 0.3: "0.3", 0.031: "0.031",
+		0: "0", 1: "1", 1.25: "1.2", 9.96: "10", 12.54: "12.5", 99.96: "100", 1204.4: "1,204",
+		0.3: "0.3", 0.031: "0.031",
 		0.996: "1", -12.5: "-12.5", -0.0000000000001: "0", 1e15: "1,000,000,000,000,000", math.Inf(1): "unknown",
 	} {
 		require.Equal(t, want, Decimal(v), "%v", v)
@@ -46,7 +47,8 @@ func TestDecimal_KeepsWhatIsSeen(t *testing.T) {
 
 func TestRate_IsPerSecond(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0/s", 1204: "1,204/s", 0.3: "0.3/s", 0.01: "0.01/s", 0.009: "<0.01/s", 3.42: "3.4/s", -1: "unknown", math.Inf(1): "unknown",
+		0: "0/s", 1204: "1,204/s", 0.3: "0.3/s", 0.01: "0.01/s", 0.009: "<0.01/s", 3.42: "3.4/s",
+		-1: "unknown", math.Inf(1): "unknown",
 	} {
 		require.Equal(t, want, Rate(v), "%v", v)
 	}
@@ -55,8 +57,8 @@ func TestRate_IsPerSecond(t *testing.T) {
 
 func TestBytes_UsesBinaryUnits(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 B", 512: "512 B", 1023: "1,023 B", 1024: "1 KiB", 1536: "1.5 KiB", 1024*1024 - 1: "1 MiB", 12 << 20: "12 MiB", 10188: "9.9 KiB",
-		-2048: "-2 KiB", math.MaxInt64: "8 EiB", math.MinInt64: "-8 EiB",
+		0: "0 B", 512: "512 B", 1023: "1,023 B", 1024: "1 KiB", 1536: "1.5 KiB", 1024*1024 - 1: "1 MiB",
+		12 << 20: "12 MiB", 10188: "9.9 KiB", -2048: "-2 KiB", math.MaxInt64: "8 EiB", math.MinInt64: "-8 EiB",
 	} {
 		require.Equal(t, want, Bytes(n), "%d", n)
 	}
@@ -100,7 +102,8 @@ func FuzzDuration_NeverRoundsToAFullUnit(f *testing.F) {
 		require.NotContains(t, text, "60m")
 		require.NotContains(t, text, "24h")
 		require.NotContains(t, text, "1000ms")
-		require.LessOrEqual(t, strings.Count(text, "d")+strings.Count(text, "h")+strings.Count(strings.ReplaceAll(text, "ms", ""), "m")+strings.Count(text, "s"), 2, text)
+		require.LessOrEqual(t, strings.Count(text, "d")+strings.Count(text, "h")+
+			strings.Count(strings.ReplaceAll(text, "ms", ""), "m")+strings.Count(text, "s"), 2, text)
 	})
 }
 
@@ -179,13 +182,17 @@ func TestListAll_NamesAll(t *testing.T) {
 }
 
 func TestVerb_AgreesWithCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 jobs wait", 1: "1 job waits", -1: "-1 job waits", 2: "2 jobs wait", 1001: "1,001 jobs wait"} {
+	for n, want := range map[int64]string{
+		0: "0 jobs wait", 1: "1 job waits", -1: "-1 job waits", 2: "2 jobs wait", 1001: "1,001 jobs wait",
+	} {
 		require.Equal(t, want, CountVerb(n, "job", "waits", "wait"))
 	}
 }
 
 func TestLowerFirst_AndUpperFirstChangeALetter(t *testing.T) {
-	for upper, lower := range map[string]string{"": "", "Revive": "revive", "Über": "über", "Éa": "éa", "12 Jobs": "12 Jobs", "日本": "日本", "\xff": "\xff"} {
+	for upper, lower := range map[string]string{
+		"": "", "Revive": "revive", "Über": "über", "Éa": "éa", "12 Jobs": "12 Jobs", "日本": "日本", "\xff": "\xff",
+	} {
 		require.Equal(t, lower, LowerFirst(upper))
 		require.Equal(t, upper, UpperFirst(lower))
 	}
@@ -214,8 +221,8 @@ func TestParseTime_ReadsWhatPeopleAndPagesWrite(t *testing.T) {
 		require.Equal(t, want, at.Format(time.RFC3339Nano), text)
 	}
 	for _, text := range []string{
-		"", " ", "UTC", " UTC", "2h", "now", "14:30", "2026-13-01", "2026-11-24 25:00", "2026-11-24T14:30Z UTC", "2026-11-24 14:30+01:00 UTC", "2026-11-24  14:30",
-		"2026-11-24 14:30 CET", "1764000000",
+		"", " ", "UTC", " UTC", "2h", "now", "14:30", "2026-13-01", "2026-11-24 25:00", "2026-11-24T14:30Z UTC",
+		"2026-11-24 14:30+01:00 UTC", "2026-11-24  14:30", "2026-11-24 14:30 CET", "1764000000",
 	} {
 		_, ok := ParseTime(text)
 		require.False(t, ok, text)

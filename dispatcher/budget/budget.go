@@ -1,5 +1,5 @@
-// Package budget bounds the time of a search through jobs: it says how many of them the next call of the store may look at, given how
-// fast the calls before were. A search ends at most about one short call after its time.
+// Package budget bounds the time of a search through jobs: it says how many of them the next call of the store may look
+// at, given how fast the calls before were. A search ends at most about one short call after its time.
 package budget
 
 import "time"

@@ -20,8 +20,8 @@ type backlogPayload struct {
 	MoreThan    *int64     `json:"more_than"`
 }
 
-// Backlog returns the callback about a topic with on_backlog that exceeds its limits, or no longer does, without an id and a
-// lane.
+// Backlog returns the callback about a topic with on_backlog that exceeds its limits, or no longer does, without an id
+// and a lane.
 func Backlog(t *store.Topic, exceeded bool, s *store.TopicStats, now time.Time) job.New {
 	alarm := t.Policy.OnBacklog
 	b := backlogPayload{

@@ -71,8 +71,9 @@ type callbackPhases struct {
 	FirstByte *float64 `json:"first_byte_ms"`
 }
 
-// Ended returns the callback about a job's end, without a lane; not ok: the job's policy has none for it. A callback of the job's
-// own does not tell the receiver that its topic or lane names: whoever registered the job may not read their settings.
+// Ended returns the callback about a job's end, without a lane; not ok: the job's policy has none for it. A callback of
+// the job's own does not tell the receiver that its topic or lane names: whoever registered the job may not read their
+// settings.
 func Ended(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
 	ended := end.Job
 	to, own, kind, state := end.Terms.OnDelivered, ended.OnDelivered, "job.delivered", job.Delivered
@@ -115,8 +116,8 @@ func Ended(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
 // newCallbackJob returns the fields of a job in a callback: the default ones, and those in include.
 func newCallbackJob(j *job.Job, target string, include []string) callbackJob {
 	t := callbackJob{
-		ID: j.ID, Topic: j.Topic, Lane: j.Lane, Method: j.Method, ContentType: nonZero(j.ContentType), Generation: j.Generation,
-		CreatedAt: timestamp(j.CreatedAt),
+		ID: j.ID, Topic: j.Topic, Lane: j.Lane, Method: j.Method, ContentType: nonZero(j.ContentType),
+		Generation: j.Generation, CreatedAt: timestamp(j.CreatedAt),
 	}
 	if len(j.Labels) > 0 {
 		t.Labels = j.Labels
@@ -158,8 +159,9 @@ func newCallbackAttempt(a *job.Attempt, target *string) *callbackAttempt {
 		return nil
 	}
 	shown := &callbackAttempt{
-		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), RemoteAddr: nonZero(a.RemoteAddr), Process: nonZero(a.Process),
-		Status: nonZero(a.Status), Verdict: nonZero(a.Verdict), Reason: nonZero(a.Reason), Error: nonZero(a.Error),
+		N: a.N, Kind: a.Kind, StartedAt: timestamp(a.StartedAt), RemoteAddr: nonZero(a.RemoteAddr),
+		Process: nonZero(a.Process),
+		Status:  nonZero(a.Status), Verdict: nonZero(a.Verdict), Reason: nonZero(a.Reason), Error: nonZero(a.Error),
 		ErrorClass: nonZero(a.ErrorClass), ResponseHeaders: a.Header,
 	}
 	if a.Kind == job.KindAttempt || a.Duration > 0 {
@@ -167,8 +169,8 @@ func newCallbackAttempt(a *job.Attempt, target *string) *callbackAttempt {
 	}
 	if p := a.Phases; p != (policy.Phases{}) {
 		shown.Phases = &callbackPhases{
-			DNS: nonZero(milliseconds(p.DNS)), Connect: nonZero(milliseconds(p.Connect)), TLS: nonZero(milliseconds(p.TLS)),
-			FirstByte: nonZero(milliseconds(p.FirstByte)),
+			DNS: nonZero(milliseconds(p.DNS)), Connect: nonZero(milliseconds(p.Connect)),
+			TLS: nonZero(milliseconds(p.TLS)), FirstByte: nonZero(milliseconds(p.FirstByte)),
 		}
 	}
 	if text, ok := a.ResponseText(); ok {

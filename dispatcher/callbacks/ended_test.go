@@ -16,7 +16,10 @@ import (
 // Whoever registers a job and reads its callback may be a token that does not read settings.
 func TestEnded_DoesNotTellTheReceiverOfTheTopicToTheJobsOwnCallback(t *testing.T) {
 	const own, ofTopic = "https://own.example/?key=41", "https://topic.example/?key=42"
-	callback := &policy.Callback{URL: "https://mine.example/", Include: []string{policy.IncludeQuery, policy.IncludeHeaders}}
+	callback := &policy.Callback{
+		URL:     "https://mine.example/",
+		Include: []string{policy.IncludeQuery, policy.IncludeHeaders},
+	}
 	topic := policy.Builtin()
 	topic.OnDead, topic.OnDelivered = callback, callback
 	ownTerms := policy.Terms{OnDead: callback, OnDelivered: callback}
@@ -38,16 +41,21 @@ func TestEnded_DoesNotTellTheReceiverOfTheTopicToTheJobsOwnCallback(t *testing.T
 			end := &pool.EndedJob{
 				Job: ended, URL: ofTopic, Terms: topic.Terms(c.terms), Verdict: policy.Verdict{Kind: policy.Dead},
 				Attempt: job.Attempt{
-					N: 1, Kind: job.KindAttempt, URL: ofTopic, Error: "lookup topic.example: no such host", ErrorClass: policy.ClassDNS,
+					N: 1, Kind: job.KindAttempt, URL: ofTopic, Error: "lookup topic.example: no such host",
+					ErrorClass: policy.ClassDNS,
 				},
 			}
 			if c.jobURL != "" {
 				end.URL, end.Attempt.URL = c.jobURL, ""
 			}
 			if c.answered {
-				end.Verdict.Kind, end.Attempt.Error, end.Attempt.ErrorClass, end.Attempt.Status = policy.Delivered, "", "", 200
+				end.Verdict.Kind, end.Attempt.Error, end.Attempt.ErrorClass, end.Attempt.Status = policy.Delivered, "",
+					"", 200
 				end.Attempt.RemoteAddr, end.Attempt.Body = "192.0.2.9:443", []byte("welcome to Topic.example")
-				end.Attempt.Header = map[string][]string{"Location": {"https://192.0.2.9/login"}, "X-Request-Id": {"4711"}}
+				end.Attempt.Header = map[string][]string{
+					"Location":     {"https://192.0.2.9/login"},
+					"X-Request-Id": {"4711"},
+				}
 			}
 			stored := end.Attempt
 			n, ok := Ended(end, time.Now())
@@ -84,11 +92,15 @@ func TestEnded_DoesNotTellTheReceiverOfTheTopicToTheJobsOwnCallback(t *testing.T
 func TestEnded_TellsTheLaneThatNamesNoReceiver(t *testing.T) {
 	callback := &policy.Callback{URL: "https://mine.example/"}
 	for lane, shown := range map[string]string{
-		"tenant-7": "tenant-7", "order:a": "order:a", "topic.example:443": job.Redacted, "[2001:db8::1]:80": job.Redacted,
+		"tenant-7": "tenant-7", "order:a": "order:a", "topic.example:443": job.Redacted,
+		"[2001:db8::1]:80": job.Redacted,
 	} {
 		own := policy.Terms{OnDelivered: callback}
 		n, ok := Ended(&pool.EndedJob{
-			Job: &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: "a", Queue: job.Queue{Topic: "pulled", Lane: lane}, Terms: own}}}, Terms: own,
+			Job: &store.ClaimedJob{Job: job.Job{Spec: job.Spec{
+				ID: "a", Queue: job.Queue{Topic: "pulled", Lane: lane},
+				Terms: own,
+			}}}, Terms: own,
 		}, time.Now())
 		require.True(t, ok)
 		require.Contains(t, string(n.Body), `"lane":"`+shown+`","url":null`)

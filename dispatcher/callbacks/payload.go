@@ -40,8 +40,8 @@ func milliseconds(d time.Duration) float64 {
 	return float64(policy.RoundUp(d)/policy.DurationUnit) / 10
 }
 
-// headers are headers in the form of the API: one value as a string, several as an array, secret and sealed ones redacted; null
-// when there are none. So what is stored encrypted is not in the body of a callback, which is not.
+// headers are headers in the form of the API: one value as a string, several as an array, secret and sealed ones
+// redacted; null when there are none. So what is stored encrypted is not in the body of a callback, which is not.
 type headers map[string][]string
 
 // MarshalJSON returns that form.

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// reloadTimeout bounds a load whose caller needs the current documents, syncTimeout one whose caller can use the cache.
+	// reloadTimeout bounds a load whose caller needs the current documents, syncTimeout one whose caller can use the
+	// cache.
 	reloadTimeout = 5 * time.Second
 	syncTimeout   = time.Second
 	// retryLoadAfter is the pause after a load failed. Its callers go on with the cache.
@@ -26,8 +27,8 @@ const (
 type Options[T any] struct {
 	Settings store.Settings
 	Kind     string
-	// Decode returns the value of a document. old is the value of an earlier revision, or zero. Documents with an error are
-	// left out of the cache.
+	// Decode returns the value of a document. old is the value of an earlier revision, or zero. Documents with an error
+	// are left out of the cache.
 	Decode func(doc store.Document, old T) (T, error)
 	Logger *slog.Logger
 }
@@ -72,9 +73,9 @@ func New[T any](opts Options[T]) *Cache[T] {
 // Loaded returns the documents as they were loaded last. It takes no lock.
 func (c *Cache[T]) Loaded() *Set[T] { return c.cached.Load() }
 
-// Snapshot returns the documents, reloaded if they are older than maxAge. One caller loads. The rest use the cache, but wait
-// for syncTimeout if it is older than two maxAge. So a change is seen within 2*maxAge + syncTimeout, unless the load fails:
-// then all use the cache. An error is returned only if the documents were never loaded.
+// Snapshot returns the documents, reloaded if they are older than maxAge. One caller loads. The rest use the cache, but
+// wait for syncTimeout if it is older than two maxAge. So a change is seen within 2*maxAge + syncTimeout, unless the
+// load fails: then all use the cache. An error is returned only if the documents were never loaded.
 func (c *Cache[T]) Snapshot(ctx context.Context, maxAge time.Duration) (*Set[T], error) {
 	set := c.cached.Load()
 	age := time.Since(set.LoadedAt)
@@ -104,11 +105,11 @@ func (c *Cache[T]) Snapshot(ctx context.Context, maxAge time.Duration) (*Set[T],
 	return set, nil
 }
 
-// Sync reloads the documents if the cache is older than the revision, and reports whether it is as new now. It does not wait
-// for a load in progress.
+// Sync reloads the documents if the cache is older than the revision, and reports whether it is as new now. It does not
+// wait for a load in progress.
 //
-// A lower revision than the cached one comes from a delayed reply, or from a shard that has not got the change yet. If it
-// persists, a fault of the store has rolled documents back. So they are reloaded every rollbackAge.
+// A lower revision than the cached one comes from a delayed reply, or from a shard that has not got the change yet. If
+// it persists, a fault of the store has rolled documents back. So they are reloaded every rollbackAge.
 func (c *Cache[T]) Sync(ctx context.Context, revision int64) bool {
 	if c.isCurrent(revision) {
 		return true
@@ -149,8 +150,9 @@ func (c *Cache[T]) Keep(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Reload returns all documents as they are in the store now. Concurrent callers share one load that began after all of them
-// called, and its failure, so that an unresponsive store delays each of them once. With an error it returns the cached ones.
+// Reload returns all documents as they are in the store now. Concurrent callers share one load that began after all of
+// them called, and its failure, so that an unresponsive store delays each of them once. With an error it returns the
+// cached ones.
 func (c *Cache[T]) Reload(ctx context.Context) (*Set[T], error) {
 	asked := time.Now()
 	if err := c.loading.lock(ctx); err != nil {
@@ -170,8 +172,8 @@ func (c *Cache[T]) Reload(ctx context.Context) (*Set[T], error) {
 	return c.load(ctx, reloadTimeout)
 }
 
-// load reads the documents; with an error it returns the cached ones. It records a failure, and logs the first one, unless
-// ctx has ended, which is not the store's fault. The caller holds loading.
+// load reads the documents; with an error it returns the cached ones. It records a failure, and logs the first one,
+// unless ctx has ended, which is not the store's fault. The caller holds loading.
 func (c *Cache[T]) load(ctx context.Context, within time.Duration) (*Set[T], error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -194,7 +196,8 @@ func (c *Cache[T]) load(ctx context.Context, within time.Duration) (*Set[T], err
 // read reads the documents if they have changed, and decodes those with another revision.
 func (c *Cache[T]) read(ctx context.Context, old *Set[T]) (*Set[T], error) {
 	began := time.Now()
-	docs, revision, err := c.opts.Settings.ListDocuments(ctx, store.DocumentKey{Kind: c.opts.Kind}, 0, max(old.revision, 0))
+	docs, revision, err := c.opts.Settings.ListDocuments(ctx,
+		store.DocumentKey{Kind: c.opts.Kind}, 0, max(old.revision, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +213,8 @@ func (c *Cache[T]) read(ctx context.Context, old *Set[T]) (*Set[T], error) {
 		value := old.Values[name]
 		if old.revisions[name] != doc.Revision {
 			if value, err = c.opts.Decode(doc, value); err != nil {
-				c.opts.Logger.Error("stored settings not readable, leaving them out", "kind", c.opts.Kind, "name", doc.Key.Name, "err", err)
+				c.opts.Logger.Error("stored settings not readable, leaving them out", "kind", c.opts.Kind, "name",
+					doc.Key.Name, "err", err)
 				continue
 			}
 		}

@@ -23,14 +23,17 @@ type rollbackStore struct {
 	read     int // documents
 }
 
-func (s *rollbackStore) ListDocuments(_ context.Context, after store.DocumentKey, _ int, known int64) ([]store.Document, int64, error) {
+func (s *rollbackStore) ListDocuments(
+	_ context.Context, after store.DocumentKey, _ int, known int64,
+) ([]store.Document, int64, error) {
 	s.calls++
 	if s.err != nil || known == s.revision {
 		return nil, s.revision, s.err
 	}
 	s.read++
 	return []store.Document{{
-		Key: store.DocumentKey{Kind: after.Kind, Namespace: "n", Name: "t"}, Value: strconv.AppendInt(nil, s.revision, 10), Revision: s.revision,
+		Key:   store.DocumentKey{Kind: after.Kind, Namespace: "n", Name: "t"},
+		Value: strconv.AppendInt(nil, s.revision, 10), Revision: s.revision,
 	}}, s.revision, nil
 }
 

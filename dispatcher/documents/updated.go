@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Updated returns the last change of settings that are written for a context: now, by its client. Without a client, as when
-// secrets are resealed, it is that of before.
+// Updated returns the last change of settings that are written for a context: now, by its client. Without a client, as
+// when secrets are resealed, it is that of before.
 func Updated(ctx context.Context, before policy.Update) policy.Update {
 	p := access.PrincipalOf(ctx)
 	if p == access.Nobody {

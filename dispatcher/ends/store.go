@@ -40,7 +40,9 @@ func (s watchedShard) Settle(
 }
 
 // Cancel implements store.Jobs.
-func (s watchedShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s watchedShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	cancelled, err := s.Shard.Cancel(ctx, token, ref, cancellation)
 	if err == nil && s.watcher.waiting.Load() > 0 {
 		s.watcher.notify(ref, nil)

@@ -18,9 +18,11 @@ import (
 const (
 	// PollEvery is the pause between two calls of a shard for ends by other processes.
 	PollEvery = 200 * time.Millisecond
-	// PollAloneEvery is that pause when no other process uses the store. Then calls find only cancelled jobs whose lease expired.
+	// PollAloneEvery is that pause when no other process uses the store. Then calls find only cancelled jobs whose
+	// lease expired.
 	PollAloneEvery = 2 * time.Second
-	// LastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process ends.
+	// LastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process
+	// ends.
 	LastWait = time.Second
 	// callTimeout bounds a call of a shard.
 	callTimeout = 5 * time.Second
@@ -49,7 +51,10 @@ type watchedJob struct {
 
 // New returns a Watcher of a store's jobs. alone: no other process uses the store.
 func New(s store.Store, alone bool, log *slog.Logger) *Watcher {
-	w := &Watcher{store: &watchedStore{Store: s}, every: PollEvery, log: log, stopped: make(chan struct{}), jobs: make(map[job.Ref]*watchedJob)}
+	w := &Watcher{
+		store: &watchedStore{Store: s}, every: PollEvery, log: log, stopped: make(chan struct{}),
+		jobs: make(map[job.Ref]*watchedJob),
+	}
 	if alone {
 		w.every = PollAloneEvery
 	}
@@ -78,11 +83,13 @@ func (w *Watcher) Run(ctx context.Context) {
 	polling.Wait()
 }
 
-// Wait returns the job that get reads once it has ended, or after limit, or when Run ends. When Run has ended, it waits for the
-// lesser of limit and LastWait. last is the job as it was registered, or its Ref. A job that was removed when it had ended is
-// returned as it was last, with its state, and with the attempt that ended it if this process has settled it. An error is one of
-// get or of the store, or the cause of ctx's end.
-func (w *Watcher) Wait(ctx context.Context, last job.Job, limit time.Duration, get func(context.Context) (job.Job, error)) (job.Job, error) {
+// Wait returns the job that get reads once it has ended, or after limit, or when Run ends. When Run has ended, it waits
+// for the lesser of limit and LastWait. last is the job as it was registered, or its Ref. A job that was removed when
+// it had ended is returned as it was last, with its state, and with the attempt that ended it if this process has
+// settled it. An error is one of get or of the store, or the cause of ctx's end.
+func (w *Watcher) Wait(
+	ctx context.Context, last job.Job, limit time.Duration, get func(context.Context) (job.Job, error),
+) (job.Job, error) {
 	stopped := w.stopped
 	select {
 	case <-stopped:
@@ -201,7 +208,8 @@ func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
 	}
 }
 
-// notify wakes the callers that wait for a job, because it may have ended: by a settlement of this process if settled is not nil.
+// notify wakes the callers that wait for a job, because it may have ended: by a settlement of this process if settled
+// is not nil.
 func (w *Watcher) notify(ref job.Ref, settled *store.Settlement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,8 +278,9 @@ func (w *Watcher) pollShard(ctx context.Context, n int) {
 				pause = w.every
 				backoff.Reset()
 			} else if ctx.Err() == nil {
-				w.log.Log(ctx, backoff.Level(), "looking for jobs that other processes ended failed, retrying; requests that wait for them are answered later",
-					"shard", n, "err", err)
+				w.log.Log(ctx, backoff.Level(),
+					"looking for jobs that other processes ended failed, retrying; requests that wait for them are "+
+						"answered later", "shard", n, "err", err)
 				pause = max(w.every, backoff.Next())
 			}
 		}

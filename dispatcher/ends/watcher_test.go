@@ -113,7 +113,10 @@ func (p *process) claim(t *testing.T, id string) store.ClaimedJob {
 func (p *process) settle(t *testing.T, j store.ClaimedJob, verdict policy.Verdict) {
 	t.Helper()
 	errs, _, err := p.Shards()[p.ShardOf(j.Queue)].Settle(t.Context(), store.NewToken(), []store.Settlement{
-		{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict, Attempt: job.Attempt{N: 1, Kind: job.KindAttempt}},
+		{
+			Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict,
+			Attempt: job.Attempt{N: 1, Kind: job.KindAttempt},
+		},
 	}, nil)
 	require.NoError(t, err)
 	require.NoError(t, errs[0])
@@ -133,7 +136,8 @@ func (p *process) wait(ctx context.Context, id string, limit time.Duration) <-ch
 	go func() {
 		var last job.Job
 		last.ID, last.Namespace = id, job.DefaultNamespace
-		found, err := p.Wait(ctx, last, limit, func(ctx context.Context) (job.Job, error) { return p.Get(ctx, ref(id)) })
+		found, err := p.Wait(ctx, last, limit,
+			func(ctx context.Context) (job.Job, error) { return p.Get(ctx, ref(id)) })
 		result <- waited{found, err, time.Since(began)}
 	}()
 	synctest.Wait()
@@ -270,7 +274,8 @@ func TestWait_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
 							return
 						}
 						require.NoError(t, got.err)
-						require.Equal(t, want, found{got.job.State, got.job.Reason, len(got.job.History)}, "here: %v, remembered: %v", here, remembered)
+						require.Equal(t, want, found{got.job.State, got.job.Reason, len(got.job.History)},
+							"here: %v, remembered: %v", here, remembered)
 						require.Equal(t, "lane-a", got.job.Lane)
 					})
 				}
@@ -340,7 +345,8 @@ func TestWait_AThousandCallersCostFewCalls(t *testing.T) {
 		time.Sleep(seconds * time.Second)
 		calls := p.store.calls.Load() - before
 		require.Positive(t, calls)
-		require.LessOrEqual(t, calls, int64(seconds*shards*time.Second/ends.PollEvery*2), "two calls for more than %d jobs", store.MaxBatch)
+		require.LessOrEqual(t, calls, int64(seconds*shards*time.Second/ends.PollEvery*2),
+			"two calls for more than %d jobs", store.MaxBatch)
 		var ended sync.WaitGroup
 		for i := range results {
 			ended.Go(func() { other.settle(t, other.claim(t, fmt.Sprint(i)), delivered) })

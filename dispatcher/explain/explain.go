@@ -1,8 +1,8 @@
 // Package explain finds out what keeps an unfinished job from running, and which settings its next attempt has.
 //
-// An Explainer only reads: the job's settings, the state of its queue and, where it matters, of its topic. It knows this
-// process's pool, but not those of other processes, and reports only secrets that this process cannot open. An explanation is
-// a snapshot, without a guarantee that its parts are of the same instant. It is safe for concurrent use.
+// An Explainer only reads: the job's settings, the state of its queue and, where it matters, of its topic. It knows
+// this process's pool, but not those of other processes, and reports only secrets that this process cannot open. An
+// explanation is a snapshot, without a guarantee that its parts are of the same instant. It is safe for concurrent use.
 package explain
 
 import (
@@ -52,11 +52,11 @@ func New(opts Options) *Explainer {
 	return &Explainer{opts: opts, log: limitedlog.Log{Logger: opts.Logger, Interval: logInterval}}
 }
 
-// Explain returns what applies to an unfinished job now, and what it waits for; nil if the job has ended or the store does not
-// return its settings. It never fails: what cannot be read is left out, and logged.
+// Explain returns what applies to an unfinished job now, and what it waits for; nil if the job has ended or the store
+// does not return its settings. It never fails: what cannot be read is left out, and logged.
 //
-// It makes three calls of the store at a time, and for a topic with a rate one more. In a process that does not deliver it
-// makes one more for each shard, for a due job that nothing else keeps from running.
+// It makes three calls of the store at a time, and for a topic with a rate one more. In a process that does not deliver
+// it makes one more for each shard, for a due job that nothing else keeps from running.
 func (e *Explainer) Explain(ctx context.Context, j *job.Job) *job.Explanation {
 	if j.State.Ended() {
 		return nil

@@ -20,10 +20,12 @@ import (
 // waitingFor returns what keeps the job from running. Of several obstacles it is
 //
 //  1. one that lasts until somebody acts: a pause, then a secret;
-//  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate; or the job's end, if it
+//  2. else the one that ends last, of those whose end is known: the due time, a cooldown, a rate; or the job's end, if
+//     it
 //     will be dead by then;
 //  3. else a job that comes before it in an ordered lane;
-//  4. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's workers; or a
+//  4. else one that ends with an attempt in flight: a probe, the lane's limit, the topic's limit, the process's
+//     workers; or a
 //     client or program that takes the job.
 func (x *explanation) waitingFor(ctx context.Context) (*job.Wait, error) {
 	if wait := cmp.Or(x.pause(), x.unreadableSecret()); wait != nil {
@@ -58,7 +60,8 @@ func latest(waits ...*job.Wait) (last *job.Wait) {
 	return last
 }
 
-// end returns the wait for the end of a job that will be dead instead of attempted at a time; nil: it will be attempted.
+// end returns the wait for the end of a job that will be dead instead of attempted at a time; nil: it will be
+// attempted.
 func (x *explanation) end(at time.Time) *job.Wait {
 	j := x.job
 	reason := policy.Progress{
@@ -74,9 +77,11 @@ func (x *explanation) end(at time.Time) *job.Wait {
 			at.UTC().Format(time.RFC3339), j.ID)
 		at = j.ExpiresAt
 	case policy.ReasonMaxAge:
-		remedy = fmt.Sprintf("its max_age is %s. PATCH %s to set a longer max_age", units.FormatDuration(x.terms.MaxAge), x.topicPath())
+		remedy = fmt.Sprintf("its max_age is %s. PATCH %s to set a longer "+
+			"max_age", units.FormatDuration(x.terms.MaxAge), x.topicPath())
 	default:
-		remedy = fmt.Sprintf("its attempts were lost, and it has %d retries. PATCH /v1/jobs/%s to set more", *x.terms.Retries, j.ID)
+		remedy = fmt.Sprintf("its attempts were lost, and it has %d retries. PATCH /v1/jobs/%s to set "+
+			"more", *x.terms.Retries, j.ID)
 	}
 	return waitFor(job.WaitEnd, at, "Will be dead (%s) without another attempt: %s.", reason, remedy)
 }
@@ -98,16 +103,18 @@ func (x *explanation) pause() *job.Wait {
 	switch {
 	case x.topic.Stored.Unreadable:
 		return waitFor(job.WaitPaused, time.Time{},
-			"The policy of topic %s is not readable, so its jobs are held: PUT %s again, then resume the topic.", x.job.Topic, x.topicPath())
+			"The policy of topic %s is not readable, so its jobs are held: PUT %s again, then resume the "+
+				"topic.", x.job.Topic, x.topicPath())
 	case x.lane.Unreadable:
 		return waitFor(job.WaitPaused, time.Time{},
-			"The settings of lane %s of topic %s are not readable, so its jobs are held: PUT %s again.", x.job.Lane, x.job.Topic, x.lanePath())
+			"The settings of lane %s of topic %s are not readable, so its jobs are held: PUT %s "+
+				"again.", x.job.Lane, x.job.Topic, x.lanePath())
 	case x.topic.Resolved.Paused:
 		return waitFor(job.WaitPaused, time.Time{}, "Topic %s is paused%s: POST %s/resume to resume it.", x.job.Topic,
 			circumstances(x.topic.Resolved.Pause), x.topicPath())
 	case x.lane.Settings.Paused:
-		return waitFor(job.WaitPaused, time.Time{}, "Lane %s of topic %s is paused%s: POST %s/resume to resume it.", x.job.Lane, x.job.Topic,
-			circumstances(x.lane.Settings.Pause), x.lanePath())
+		return waitFor(job.WaitPaused, time.Time{}, "Lane %s of topic %s is paused%s: POST %s/resume to resume it.",
+			x.job.Lane, x.job.Topic, circumstances(x.lane.Settings.Pause), x.lanePath())
 	}
 	return nil
 }
@@ -127,8 +134,8 @@ func circumstances(p policy.Pause) string {
 	return text
 }
 
-// unreadableSecret returns the wait for a secret that the attempt needs and that this process cannot open. A process that does
-// not deliver may have no key at all, and then cannot know.
+// unreadableSecret returns the wait for a secret that the attempt needs and that this process cannot open. A process
+// that does not deliver may have no key at all, and then cannot know.
 func (x *explanation) unreadableSecret() *job.Wait {
 	if x.opts.NoKey {
 		return nil
@@ -145,12 +152,13 @@ func (x *explanation) unreadableSecret() *job.Wait {
 		return nil
 	}
 	return waitFor(job.WaitSecret, time.Time{},
-		"%s is not readable with the keys of this process: set it again, or start the processes with the key that sealed it (%s).",
+		"%s is not readable with the keys of this process: set it again, or start the processes with the key that "+
+			"sealed it (%s).",
 		what, seal.Setting)
 }
 
-// unreadableCredential returns what cannot be opened of the attempt's signer and certificate; empty: nothing. A callback is
-// signed with the secrets of its subject's topic, and the secrets of a lane replace those of its topic.
+// unreadableCredential returns what cannot be opened of the attempt's signer and certificate; empty: nothing. A
+// callback is signed with the secrets of its subject's topic, and the secrets of a lane replace those of its topic.
 func (x *explanation) unreadableCredential() string {
 	topic := x.topic
 	if x.job.Kind != "" {
@@ -173,8 +181,8 @@ func (x *explanation) unreadableCredential() string {
 	return ""
 }
 
-// unreadableHeader returns a secret header that cannot be opened; empty: none. Those of the job override those of the lane, and
-// these those of the topic. A function gets only those of the job.
+// unreadableHeader returns a secret header that cannot be opened; empty: none. Those of the job override those of the
+// lane, and these those of the topic. A function gets only those of the job.
 func (x *explanation) unreadableHeader() string {
 	overridden := make(map[string]bool)
 	headers := []struct {
@@ -208,16 +216,20 @@ func (x *explanation) retry() *job.Wait {
 		return nil
 	}
 	rung := fmt.Sprintf("Waits after failed attempt %d of %d for rung %d of %d (%s)",
-		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder), units.FormatDuration(x.terms.Ladder.Rung(failed)))
+		failed, *x.terms.Retries+1, min(failed, len(x.terms.Ladder)), len(x.terms.Ladder),
+		units.FormatDuration(x.terms.Ladder.Rung(failed)))
 	if failed > *x.terms.Retries {
-		rung = fmt.Sprintf("Waits after failed attempt %d for its last one, since it has fewer retries by now (%d)", failed, *x.terms.Retries)
+		rung = fmt.Sprintf("Waits after failed attempt %d for its last one, since it has fewer retries by now (%d)",
+			failed, *x.terms.Retries)
 	}
 	switch {
 	case !x.topic.Resolved.Deliver.Pushes():
-		return waitFor(job.WaitRetry, j.DueAt, "%s, or for as long as its consumer asked for: POST /v1/jobs/%s/run to run it now.", rung, j.ID)
+		return waitFor(job.WaitRetry, j.DueAt, "%s, or for as long as its consumer asked for: POST /v1/jobs/%s/run "+
+			"to run it now.", rung, j.ID)
 	case x.url() == "":
 		return waitFor(job.WaitRetry, j.DueAt,
-			"%s. Neither the job, its lane nor its topic has a URL, so the next attempt fails, too: PATCH %s or %s to set a url, then POST /v1/jobs/%s/run to run it now.",
+			"%s. Neither the job, its lane nor its topic has a URL, so the next attempt fails, too: PATCH %s or %s "+
+				"to set a url, then POST /v1/jobs/%s/run to run it now.",
 			rung, x.topicPath(), x.lanePath(), j.ID)
 	}
 	return waitFor(job.WaitRetry, j.DueAt,
@@ -240,15 +252,19 @@ func (x *explanation) cooldown() *job.Wait {
 		return nil
 	case x.state.BreakerOpen:
 		return waitFor(job.WaitBreaker, until,
-			"The breaker of lane %s is open after failures in a row: when its cooldown ends, one job is attempted as a probe.", x.job.Lane)
+			"The breaker of lane %s is open after failures in a row: when its cooldown ends, one job is attempted as "+
+				"a probe.", x.job.Lane)
 	case cause == store.CooldownBreaker:
 		return waitFor(job.WaitCooldown, until,
-			"The whole lane %s has the cooldown of its breaker, which has closed since: Ringback makes no attempt before it ends.", x.job.Lane)
+			"The whole lane %s has the cooldown of its breaker, which has closed since: Ringback makes no attempt "+
+				"before it ends.", x.job.Lane)
 	case cause == store.CooldownUnreadable:
 		return waitFor(job.WaitCooldown, until,
-			"The whole lane %s has a cooldown, because settings or secrets of an attempt were not readable: Ringback tries again when it ends.", x.job.Lane)
+			"The whole lane %s has a cooldown, because settings or secrets of an attempt were not readable: Ringback "+
+				"tries again when it ends.", x.job.Lane)
 	default:
-		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which holds for the whole lane.", x.job.Lane)
+		return waitFor(job.WaitRetryAfter, until, "The receiver of lane %s asked for a pause (Retry-After), which "+
+			"holds for the whole lane.", x.job.Lane)
 	}
 }
 
@@ -269,7 +285,8 @@ func (x *explanation) laneRate() *job.Wait {
 	if x.state.NextStart.IsZero() {
 		return nil
 	}
-	return waitFor(job.WaitRate, x.state.NextStart, "Lane %s has used up its lane_rate of %s: the next start is free then, and PATCH %s raises the rate.",
+	return waitFor(job.WaitRate, x.state.NextStart,
+		"Lane %s has used up its lane_rate of %s: the next start is free then, and PATCH %s raises the rate.",
 		x.job.Lane, units.FormatRate(x.limits().Rate), x.limitOwner(x.lane.Settings.LaneRate.Limited()))
 }
 
@@ -287,10 +304,12 @@ func (x *explanation) order(ctx context.Context) (*job.Wait, error) {
 		return nil, err
 	case next.State == job.Scheduled:
 		return waitFor(job.WaitOrder, next.DueAt,
-			"Lane %s is ordered, and job %s has to end first: it waits for its next attempt. POST /v1/jobs/%s/run attempts it now, and DELETE /v1/jobs/%[2]s cancels it, so that the next one follows.",
+			"Lane %s is ordered, and job %s has to end first: it waits for its next attempt. POST /v1/jobs/%s/run "+
+				"attempts it now, and DELETE /v1/jobs/%[2]s cancels it, so that the next one follows.",
 			x.job.Lane, next.ID, next.ID), nil
 	default:
-		return waitFor(job.WaitOrder, time.Time{}, "Lane %s is ordered, and job %s has to end first: it is %s.", x.job.Lane, next.ID, next.State), nil
+		return waitFor(job.WaitOrder, time.Time{}, "Lane %s is ordered, and job %s has to end first: it is %s.",
+			x.job.Lane, next.ID, next.State), nil
 	}
 }
 
@@ -300,9 +319,11 @@ func (x *explanation) probe() *job.Wait {
 	case !x.state.BreakerOpen:
 		return nil
 	case x.state.Running > 0:
-		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open, and its probe is in flight: if that succeeds, the other jobs follow.", x.job.Lane)
+		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open, and its probe is in "+
+			"flight: if that succeeds, the other jobs follow.", x.job.Lane)
 	default:
-		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open: the next attempt of the lane is its probe, and if that succeeds, the other jobs follow.", x.job.Lane)
+		return waitFor(job.WaitBreaker, time.Time{}, "The breaker of lane %s is half open: the next attempt of the "+
+			"lane is its probe, and if that succeeds, the other jobs follow.", x.job.Lane)
 	}
 }
 
@@ -313,7 +334,8 @@ func (x *explanation) laneLimit() *job.Wait {
 		return nil
 	}
 	return waitFor(job.WaitLaneFull, time.Time{},
-		"Lane %s is at its lane_concurrency of %d: the job follows when an attempt ends, and PATCH %s raises the limit.", x.job.Lane, most, x.limitOwner(x.lane.Settings.LaneConcurrency > 0))
+		"Lane %s is at its lane_concurrency of %d: the job follows when an attempt ends, and PATCH %s raises the "+
+			"limit.", x.job.Lane, most, x.limitOwner(x.lane.Settings.LaneConcurrency > 0))
 }
 
 // topicRate returns the wait for the next start that the topic's rate grants.
@@ -326,7 +348,8 @@ func (x *explanation) topicRate(ctx context.Context) (*job.Wait, error) {
 	if err != nil || next.IsZero() {
 		return nil, err
 	}
-	return waitFor(job.WaitRate, next, "Topic %s has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
+	return waitFor(job.WaitRate, next,
+		"Topic %s has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
 		x.job.Topic, units.FormatRate(rate), x.topicPath()), nil
 }
 
@@ -337,7 +360,8 @@ func (x *explanation) topicLimit() *job.Wait {
 		return nil
 	}
 	return waitFor(job.WaitTopicFull, time.Time{},
-		"Topic %s has as many attempts in flight as a process makes of it (workers: %d): the job follows when one ends, and PATCH %s raises the limit.",
+		"Topic %s has as many attempts in flight as a process makes of it (workers: %d): the job follows when one "+
+			"ends, and PATCH %s raises the limit.",
 		x.job.Topic, most, x.topicPath())
 }
 
@@ -345,11 +369,13 @@ func (x *explanation) topicLimit() *job.Wait {
 func (x *explanation) consumer() *job.Wait {
 	switch x.topic.Resolved.Deliver {
 	case policy.DeliverPull:
-		return waitFor(job.WaitWorker, time.Time{}, "The job is due and waits for a client to lease it: POST %s/lease.", x.topicPath())
+		return waitFor(job.WaitWorker, time.Time{}, "The job is due and waits for a client to lease it: POST "+
+			"%s/lease.", x.topicPath())
 	case policy.DeliverHandler:
 		if x.opts.Pool == nil || !x.opts.Pool.Handles(x.job.Namespace, x.job.Topic) {
 			return waitFor(job.WaitWorker, time.Time{},
-				"The job is due and waits for a Go program with a handler of topic %s: if none runs, start one, or PATCH %s with another deliver.", x.job.Topic, x.topicPath())
+				"The job is due and waits for a Go program with a handler of topic %s: if none runs, start one, or "+
+					"PATCH %s with another deliver.", x.job.Topic, x.topicPath())
 		}
 	}
 	return nil
@@ -365,13 +391,14 @@ func (x *explanation) worker(ctx context.Context) (*job.Wait, error) {
 	}
 	if s := x.opts.Pool.State(); s.InFlight >= s.Workers {
 		return waitFor(job.WaitWorker, time.Time{},
-			"All workers of this process are in use (%d): the job follows when one is free, and more processes or a larger --workers would help.", s.Workers), nil
+			"All workers of this process are in use (%d): the job follows when one is free, and more processes or a "+
+				"larger --workers would help.", s.Workers), nil
 	}
 	return x.turn(), nil
 }
 
-// otherWorker is worker in a process that does not deliver. It does not know how the attempts of the topic are spread over the
-// processes that do.
+// otherWorker is worker in a process that does not deliver. It does not know how the attempts of the topic are spread
+// over the processes that do.
 func (x *explanation) otherWorker(ctx context.Context) (*job.Wait, error) {
 	most := x.topic.Resolved.Workers
 	state, err := x.opts.Store.TopicState(ctx, x.job.Namespace, x.job.Topic, policy.Rate{})
@@ -382,14 +409,16 @@ func (x *explanation) otherWorker(ctx context.Context) (*job.Wait, error) {
 		return x.turn(), nil
 	}
 	return waitFor(job.WaitWorker, time.Time{},
-		"The job is due and waits for a worker that takes its topic: all processes together have %d attempts of topic %s in flight, and each makes at most %d (workers), which PATCH %s raises.",
+		"The job is due and waits for a worker that takes its topic: all processes together have %d attempts of "+
+			"topic %s in flight, and each makes at most %d (workers), which PATCH %s raises.",
 		state.Running, x.job.Topic, most, x.topicPath()), nil
 }
 
 // turn returns the wait for the due jobs of the lane that come first, or for any worker.
 func (x *explanation) turn() *job.Wait {
 	if x.state.Ready > 1 && !x.limits().Ordered {
-		return waitFor(job.WaitWorker, time.Time{}, "The job is one of %d due jobs of lane %s, which follow one another in order of their due times.",
+		return waitFor(job.WaitWorker, time.Time{},
+			"The job is one of %d due jobs of lane %s, which follow one another in order of their due times.",
 			x.state.Ready, x.job.Lane)
 	}
 	return waitFor(job.WaitWorker, time.Time{}, "The job is due and waits for a free worker.")

@@ -28,8 +28,8 @@ type Jobs interface {
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 }
 
-// Count counts the jobs that a filter selects by some of their fields. The position of the filter is ignored; its limits
-// bound a page.
+// Count counts the jobs that a filter selects by some of their fields. The position of the filter is ignored; its
+// limits bound a page.
 func Count(ctx context.Context, jobs Jobs, filter store.Filter, by store.GroupBy) (store.Groups, error) {
 	left := budget.New(cmp.Or(by.Within, groupTime), filter.ScanLimit)
 	filter.After = store.Position{}
@@ -57,7 +57,9 @@ func Count(ctx context.Context, jobs Jobs, filter store.Filter, by store.GroupBy
 const readAtOnce = 4
 
 // CountIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.
-func CountIDs(ctx context.Context, jobs Jobs, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+func CountIDs(
+	ctx context.Context, jobs Jobs, namespace string, ids []string, states []job.State, by store.GroupBy,
+) (store.Groups, error) {
 	until := time.Now().Add(cmp.Or(by.Within, groupTime))
 	c := newCounter(by)
 	for part := range slices.Chunk(ids, readAtOnce) {

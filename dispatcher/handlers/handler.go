@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// patience is how long a function may take to return after its context has ended: less than the margin of its lease.
+	// patience is how long a function may take to return after its context has ended: less than the margin of its
+	// lease.
 	patience = time.Second
 	// maxStuck is the number of calls that have not returned by then with which a Handler is full.
 	maxStuck = 1000
@@ -60,15 +61,17 @@ func (h *Handler) Deliver(ctx context.Context, r job.Request) policy.Result {
 	case ctx.Err() != nil && !o.decided():
 		result.Class, result.Error = policy.ClassShutdown, "the process stopped"
 	case !returned:
-		result.Class, result.Error = policy.ClassConsumer, fmt.Sprintf("the handler has not returned within its timeout of %v", r.Timeout)
+		result.Class, result.Error = policy.ClassConsumer, fmt.Sprintf("the handler has not returned within its "+
+			"timeout of %v", r.Timeout)
 	default:
-		result.Class, result.Error, result.RetryAfter, result.NonRetryable = policy.ClassConsumer, o.text, o.retryAfter, o.dead
+		result.Class, result.Error, result.RetryAfter, result.NonRetryable = policy.ClassConsumer, o.text, o.retryAfter,
+			o.dead
 	}
 	return result
 }
 
-// outcome is what a function returned. It has the text of an error instead of the error, whose methods are the program's code and
-// may panic. The zero value is that of nil.
+// outcome is what a function returned. It has the text of an error instead of the error, whose methods are the
+// program's code and may panic. The zero value is that of nil.
 type outcome struct {
 	failed     bool
 	text       string // of the error, on one line
@@ -121,12 +124,13 @@ func (h *Handler) run(ctx context.Context, r *job.Request) (o outcome) {
 	return outcomeOf(h.handle(ctx, jobOf(r)))
 }
 
-// jobOf returns the job for a function. Its body is a copy: those of claimed jobs share an array, which a call that does not
-// return would keep.
+// jobOf returns the job for a function. Its body is a copy: those of claimed jobs share an array, which a call that
+// does not return would keep.
 func jobOf(r *job.Request) *Job {
 	return &Job{
-		ID: r.Ref.ID, Namespace: r.Ref.Namespace, Topic: r.Queue.Topic, Lane: r.Queue.Lane, Attempt: r.Attempt, RetriesLeft: r.RetriesLeft,
-		DueAt: r.DueAt, Body: bytes.Clone(r.Body), ContentType: r.ContentType, Header: r.Header, Labels: r.Labels,
+		ID: r.Ref.ID, Namespace: r.Ref.Namespace, Topic: r.Queue.Topic, Lane: r.Queue.Lane, Attempt: r.Attempt,
+		RetriesLeft: r.RetriesLeft,
+		DueAt:       r.DueAt, Body: bytes.Clone(r.Body), ContentType: r.ContentType, Header: r.Header, Labels: r.Labels,
 	}
 }
 

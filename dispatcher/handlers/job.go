@@ -26,8 +26,8 @@ type Job struct {
 	Labels map[string]string
 }
 
-// Func handles a job. It is called concurrently, and more than once for a job whose process died or was cut off from the
-// store. It must return soon after ctx ends. Nil: the job is delivered.
+// Func handles a job. It is called concurrently, and more than once for a job whose process died or was cut off from
+// the store. It must return soon after ctx ends. Nil: the job is delivered.
 type Func func(ctx context.Context, j *Job) error
 
 // RetryError is a failure after which the job is due again after a wait, instead of the ladder's. It costs a retry.

@@ -20,8 +20,8 @@ const (
 // readDetails reads the oldest due job of a lane, and the newest known failed attempt.
 func (s *search) readDetails(ctx context.Context, l *lane) error {
 	oldest, err := s.opts.Store.List(ctx, store.Filter{
-		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane, States: []job.State{job.Scheduled, job.Ready},
-		Oldest: true, Limit: 1, ScanLimit: failureScan,
+		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane,
+		States: []job.State{job.Scheduled, job.Ready}, Oldest: true, Limit: 1, ScanLimit: failureScan,
 	})
 	if err != nil {
 		return err
@@ -41,16 +41,18 @@ func (s *search) readDetails(ctx context.Context, l *lane) error {
 	return err
 }
 
-// lastFailed returns the waiting job of a lane whose last attempt failed last, among those that are due last; nil: none is
-// found. The list begins at the last time at which the topic's ladder or the lane's cooldown can have put off a retry, so that it
-// passes over jobs that are registered for later. Lists have no times of attempts, so these are taken from due times and rungs.
+// lastFailed returns the waiting job of a lane whose last attempt failed last, among those that are due last; nil: none
+// is found. The list begins at the last time at which the topic's ladder or the lane's cooldown can have put off a
+// retry, so that it passes over jobs that are registered for later. Lists have no times of attempts, so these are taken
+// from due times and rungs.
 func (s *search) lastFailed(ctx context.Context, l *lane) (last *job.Job, err error) {
 	now := time.Now()
 	longest := max(l.longestRung(), l.cooldown.Sub(now))
 	page, err := s.opts.Store.List(ctx, store.Filter{
-		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane, States: []job.State{job.Scheduled, job.Ready},
-		After: store.Position{Topic: l.Queue.Topic, Lane: l.Queue.Lane, At: now.Add(2 * longest).UnixMilli()},
-		Limit: failureJobs, ScanLimit: failureScan,
+		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane,
+		States: []job.State{job.Scheduled, job.Ready},
+		After:  store.Position{Topic: l.Queue.Topic, Lane: l.Queue.Lane, At: now.Add(2 * longest).UnixMilli()},
+		Limit:  failureJobs, ScanLimit: failureScan,
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +83,10 @@ func (l *lane) longestRung() (longest time.Duration) {
 func lastFailure(j *job.Job) *store.LaneFailure {
 	for _, a := range slices.Backward(j.History) {
 		if a.Kind.Counts() && a.Verdict != policy.Delivered.String() {
-			return &store.LaneFailure{JobID: j.ID, At: a.StartedAt, Status: a.Status, Error: a.Error, ErrorClass: a.ErrorClass}
+			return &store.LaneFailure{
+				JobID: j.ID, At: a.StartedAt, Status: a.Status, Error: a.Error,
+				ErrorClass: a.ErrorClass,
+			}
 		}
 	}
 	return nil

@@ -1,18 +1,20 @@
 // Package held finds the lanes of a namespace that hold jobs back, and says why.
 //
-// A search has a budget of lanes and of time, and looks first where it is most likely to find something: at topics with open
-// breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in batches. Only for the few lanes
-// that are returned first it reads jobs. It changes nothing, and is a snapshot without a guarantee that its parts are of the
-// same instant.
+// A search has a budget of lanes and of time, and looks first where it is most likely to find something: at topics with
+// open breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in batches. Only
+// for the few lanes that are returned first it reads jobs. It changes nothing, and is a snapshot without a guarantee
+// that its parts are of the same instant.
 //
-// Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics; for each lanePage
-// lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics with a rate, and up to two for as many
-// lanes with a rate or an order; one for each of up to maxStates paused lanes of a topic with more lanes than a page; and up to
-// three for each of up to maxDetails lanes, of which one reads a job with its body. For a lane that the filter names: one for the
-// policies, one for its state, up to two for its settings, one for the topic's rate, and one for the job that comes first.
+// Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics;
+// for each lanePage lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics
+// with a rate, and up to two for as many lanes with a rate or an order; one for each of up to maxStates paused lanes of
+// a topic with more lanes than a page; and up to three for each of up to maxDetails lanes, of which one reads a job
+// with its body. For a lane that the filter names: one for the policies, one for its state, up to two for its settings,
+// one for the topic's rate, and one for the job that comes first.
 //
-// Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget may have
-// held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a reason of a lane.
+// Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget
+// may have held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a
+// reason of a lane.
 //
 // A Finder is safe for concurrent use.
 package held
@@ -40,8 +42,8 @@ const (
 	maxTime = 100 * time.Millisecond
 	// timeout bounds the calls of the store that have begun by then, and the details.
 	timeout = 2 * time.Second
-	// maxStates is the number of lanes, and of topics, whose state is read one by one for their rate or order, and of the paused lanes of
-	// a topic that are.
+	// maxStates is the number of lanes, and of topics, whose state is read one by one for their rate or order, and of
+	// the paused lanes of a topic that are.
 	maxStates = 20
 	// maxDetails is the number of lanes with OldestDue and LastFailure.
 	maxDetails = 20
@@ -76,13 +78,16 @@ func New(opts Options) *Finder {
 	return &Finder{opts: opts, log: limitedlog.Log{Logger: opts.Logger, Interval: logInterval}}
 }
 
-// HeldLanes returns the lanes that a filter selects and that hold jobs back now. Details that cannot be read are left out, and
-// logged.
+// HeldLanes returns the lanes that a filter selects and that hold jobs back now. Details that cannot be read are left
+// out, and logged.
 func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	began := time.Now()
-	s := search{Finder: f, filter: filter, topicsUntil: began.Add(maxTime / 2), lanesUntil: began.Add(maxTime), exact: true}
+	s := search{
+		Finder: f, filter: filter, topicsUntil: began.Add(maxTime / 2),
+		lanesUntil: began.Add(maxTime), exact: true,
+	}
 	if err := s.run(limited); err != nil {
 		if ctx.Err() != nil || limited.Err() == nil {
 			return store.HeldLanes{}, fmt.Errorf("find held lanes: %w", err)
@@ -91,14 +96,16 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	}
 	s.found = slices.DeleteFunc(s.found, func(l lane) bool { return len(l.Reasons) == 0 })
 	for _, l := range s.found {
-		slices.SortStableFunc(l.Reasons, func(a, b store.HoldReason) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
+		slices.SortStableFunc(l.Reasons,
+			func(a, b store.HoldReason) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
 	}
 	slices.SortFunc(s.found, compare)
 	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
 	found := s.found[:min(len(s.found), filter.Limit)]
 	inParallel(found[:min(len(found), maxDetails)], func(l *lane) {
 		if err := s.readDetails(limited, l); err != nil && ctx.Err() == nil {
-			f.log.Warn("reading the details of a held lane failed, answering without", "topic", l.Queue.Topic, "lane", l.Queue.Lane, "err", err)
+			f.log.Warn("reading the details of a held lane failed, answering without", "topic", l.Queue.Topic, "lane",
+				l.Queue.Lane, "err", err)
 		}
 	})
 	for _, l := range found {
@@ -130,7 +137,8 @@ var severity = map[store.HoldCode]int{
 
 // compare orders lanes, the worst first: by severity, then by the jobs that wait.
 func compare(a, b lane) int {
-	return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Ready, a.Ready), cmp.Compare(b.Scheduled, a.Scheduled),
+	return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Ready, a.Ready),
+		cmp.Compare(b.Scheduled, a.Scheduled),
 		cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.Lane, b.Queue.Lane))
 }
 

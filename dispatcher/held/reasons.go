@@ -20,7 +20,8 @@ func (l *lane) add(code store.HoldCode, until time.Time, format string, args ...
 
 // addPause adds a pause.
 func (l *lane) addPause(code store.HoldCode, p policy.Pause, format string, args ...any) {
-	l.Reasons = append(l.Reasons, store.HoldReason{Code: code, Detail: fmt.Sprintf(format, args...), Since: p.At, By: p.By, Note: p.Note})
+	l.Reasons = append(l.Reasons,
+		store.HoldReason{Code: code, Detail: fmt.Sprintf(format, args...), Since: p.At, By: p.By, Note: p.Note})
 }
 
 // topicPath and lanePath are the paths of the lane's topic and of the lane in the API.
@@ -40,13 +41,16 @@ func (l *lane) addReasons(counts *store.LaneStats, settings *store.Lane, now tim
 	switch {
 	case l.Running < int64(l.limits.Concurrency):
 	case l.limits.Ordered:
-		l.add(store.HoldLaneFull, time.Time{}, "The lane is ordered, and a job is running: the next one follows when it has ended.")
+		l.add(store.HoldLaneFull, time.Time{}, "The lane is ordered, and a job is running: the next one follows when "+
+			"it has ended.")
 	default:
-		l.add(store.HoldLaneFull, time.Time{}, "The lane is at its lane_concurrency of %d: the next job follows when an attempt ends, and PATCH %s raises the limit.",
+		l.add(store.HoldLaneFull, time.Time{}, "The lane is at its lane_concurrency of %d: the next job follows when "+
+			"an attempt ends, and PATCH %s raises the limit.",
 			l.limits.Concurrency, l.limitOwner(settings.Settings.LaneConcurrency > 0))
 	}
 	if until := l.topic.rateUntil; !until.IsZero() {
-		l.add(store.HoldTopicRate, until, "The topic has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
+		l.add(store.HoldTopicRate, until,
+			"The topic has used up its rate of %s: the next start is free then, and PATCH %s raises the rate.",
 			units.FormatRate(l.topic.policy.Resolved.Rate), l.topicPath())
 	}
 }
@@ -59,19 +63,24 @@ func (l *lane) addCooldown(counts *store.LaneStats, now time.Time) {
 		l.add(store.HoldBreakerOpen, counts.CooldownUntil,
 			"The breaker is open after failures in a row: when its cooldown ends, one job is attempted as a probe.")
 	case counts.BreakerOpen && counts.Running > 0:
-		l.add(store.HoldBreakerHalfOpen, time.Time{}, "The breaker is half open, and its probe is in flight: if that succeeds, the other jobs follow.")
+		l.add(store.HoldBreakerHalfOpen, time.Time{}, "The breaker is half open, and its probe is in flight: if that "+
+			"succeeds, the other jobs follow.")
 	case counts.BreakerOpen:
 		l.add(store.HoldBreakerHalfOpen, time.Time{},
-			"The breaker is half open: the next attempt of the lane is its probe, and if that succeeds, the other jobs follow.")
+			"The breaker is half open: the next attempt of the lane is its probe, and if that succeeds, the other "+
+				"jobs follow.")
 	case !cooling:
 	case counts.CooldownCause == store.CooldownBreaker:
 		l.add(store.HoldCooldown, counts.CooldownUntil,
-			"The whole lane has the cooldown of its breaker, which has closed since: Ringback makes no attempt before it ends.")
+			"The whole lane has the cooldown of its breaker, which has closed since: Ringback makes no attempt "+
+				"before it ends.")
 	case counts.CooldownCause == store.CooldownUnreadable:
 		l.add(store.HoldCooldown, counts.CooldownUntil,
-			"The whole lane has a cooldown, because settings or secrets of an attempt were not readable: Ringback tries again when it ends.")
+			"The whole lane has a cooldown, because settings or secrets of an attempt were not readable: Ringback "+
+				"tries again when it ends.")
 	default:
-		l.add(store.HoldRetryAfter, counts.CooldownUntil, "The receiver asked for a pause (Retry-After), which holds for the whole lane.")
+		l.add(store.HoldRetryAfter, counts.CooldownUntil, "The receiver asked for a pause (Retry-After), which holds "+
+			"for the whole lane.")
 	}
 }
 
@@ -81,15 +90,20 @@ func (l *lane) addPauses(settings *store.Lane) {
 	switch {
 	case p.Stored.Unreadable:
 		l.addPause(store.HoldTopicPaused, policy.Pause{},
-			"The policy of the topic is not readable, so its jobs are held: PUT %s again, then resume the topic.", l.topicPath())
+			"The policy of the topic is not readable, so its jobs are held: PUT %s again, then resume the "+
+				"topic.", l.topicPath())
 	case p.Resolved.Paused:
-		l.addPause(store.HoldTopicPaused, p.Resolved.Pause, "The topic is paused: POST %s/resume to resume it.", l.topicPath())
+		l.addPause(
+			store.HoldTopicPaused, p.Resolved.Pause, "The topic is paused: POST %s/resume to resume it.", l.topicPath(),
+		)
 	}
 	switch {
 	case settings.Unreadable:
-		l.addPause(store.HoldLanePaused, policy.Pause{}, "The settings of the lane are not readable, so its jobs are held: PUT %s again.", l.lanePath())
+		l.addPause(store.HoldLanePaused, policy.Pause{}, "The settings of the lane are not readable, so its jobs are "+
+			"held: PUT %s again.", l.lanePath())
 	case settings.Settings.Paused:
-		l.addPause(store.HoldLanePaused, settings.Settings.Pause, "The lane is paused: POST %s/resume to resume it.", l.lanePath())
+		l.addPause(store.HoldLanePaused, settings.Settings.Pause,
+			"The lane is paused: POST %s/resume to resume it.", l.lanePath())
 	}
 }
 
@@ -105,7 +119,8 @@ func (l *lane) limitOwner(ofLane bool) string {
 func (s *search) addStateReasons(ctx context.Context, l *lane, state store.QueueState) error {
 	if !state.NextStart.IsZero() {
 		ofLane := l.topic.settings[l.Queue.Lane].Settings.LaneRate.Limited()
-		l.add(store.HoldLaneRate, state.NextStart, "The lane has used up its lane_rate of %s: the next start is free then, and PATCH %s raises the rate.",
+		l.add(store.HoldLaneRate, state.NextStart,
+			"The lane has used up its lane_rate of %s: the next start is free then, and PATCH %s raises the rate.",
 			units.FormatRate(l.limits.Rate), l.limitOwner(ofLane))
 	}
 	if !l.limits.Ordered || state.Next.ID == "" || state.Running > 0 {
@@ -119,7 +134,9 @@ func (s *search) addStateReasons(ctx context.Context, l *lane, state store.Queue
 		return err
 	case next.State == job.Scheduled && next.FailedAttempts > 0:
 		l.add(store.HoldOrder, next.DueAt,
-			"The lane is ordered, and job %s has to end first, which has failed and waits for its next attempt. POST /v1/jobs/%[1]s/run attempts it now, and DELETE /v1/jobs/%[1]s cancels it, so that the next one follows.",
+			"The lane is ordered, and job %s has to end first, which has failed and waits for its next attempt. POST "+
+				"/v1/jobs/%[1]s/run attempts it now, and DELETE /v1/jobs/%[1]s cancels it, so that the next one "+
+				"follows.",
 			next.ID)
 	}
 	return nil

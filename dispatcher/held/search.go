@@ -62,8 +62,8 @@ func (s *search) run(ctx context.Context) (err error) {
 		return err
 	}
 	slices.SortStableFunc(s.topics, func(a, b *topic) int {
-		return cmp.Or(compareBool(a.OpenBreakers > 0, b.OpenBreakers > 0), compareBool(a.policy.Resolved.Paused, b.policy.Resolved.Paused),
-			cmp.Compare(b.Ready, a.Ready))
+		return cmp.Or(compareBool(a.OpenBreakers > 0, b.OpenBreakers > 0),
+			compareBool(a.policy.Resolved.Paused, b.policy.Resolved.Paused), cmp.Compare(b.Ready, a.Ready))
 	})
 	if err := s.readRates(ctx); err != nil {
 		return err
@@ -104,18 +104,21 @@ func (s *search) readTopics(ctx context.Context) error {
 			shown := s.filter.Shown == nil || s.filter.Shown(t.Topic)
 			if shown && !known[t.Topic] && t.Scheduled+t.Ready+t.Running > 0 {
 				known[t.Topic] = true
-				s.topics = append(s.topics, &topic{TopicStats: t, policy: s.opts.Policies.Get(s.filter.Namespace, t.Topic)})
+				s.topics = append(s.topics,
+					&topic{TopicStats: t, policy: s.opts.Policies.Get(s.filter.Namespace, t.Topic)})
 			}
 		}
 	}
 	if s.filter.Topic != "" {
-		all, err := s.opts.Store.TopicStats(ctx, store.StatsFilter{Namespace: s.filter.Namespace, Topics: []string{s.filter.Topic}})
+		all, err := s.opts.Store.TopicStats(ctx,
+			store.StatsFilter{Namespace: s.filter.Namespace, Topics: []string{s.filter.Topic}})
 		add(all)
 		return err
 	}
 	var paused []string
 	for name, t := range s.stored.Values {
-		if name.Namespace == s.filter.Namespace && t.Resolved.Paused && !store.IsInternal(name.Name) && len(paused) < topicPage {
+		if name.Namespace == s.filter.Namespace && t.Resolved.Paused && !store.IsInternal(name.Name) &&
+			len(paused) < topicPage {
 			paused = append(paused, name.Name)
 		}
 	}
@@ -131,7 +134,8 @@ func (s *search) readTopics(ctx context.Context) error {
 			s.exact = false
 			return nil
 		}
-		all, err := s.opts.Store.TopicStats(ctx, store.StatsFilter{Namespace: s.filter.Namespace, After: after, Limit: topicPage})
+		all, err := s.opts.Store.TopicStats(ctx,
+			store.StatsFilter{Namespace: s.filter.Namespace, After: after, Limit: topicPage})
 		if err != nil {
 			return err
 		}
@@ -193,7 +197,8 @@ func (s *search) visit(ctx context.Context, topics []*topic) error {
 	return errors.Join(errs...)
 }
 
-// readLanes reads the counts of the next lanes of a topic, and their settings. It may be called for several topics at once.
+// readLanes reads the counts of the next lanes of a topic, and their settings. It may be called for several topics at
+// once.
 func (s *search) readLanes(ctx context.Context, t *topic) ([]store.LaneStats, error) {
 	lanes, err := s.opts.Store.LaneStats(ctx, s.filter.Namespace, t.Topic, t.after, lanePage)
 	if err != nil {
@@ -295,12 +300,14 @@ func (s *search) judge(t *topic, counts store.LaneStats) lane {
 	return l
 }
 
-// readLane looks at the lane that the filter names. It reads what concerns that only, so that its answer needs no budget.
+// readLane looks at the lane that the filter names. It reads what concerns that only, so that its answer needs no
+// budget.
 func (s *search) readLane(ctx context.Context) error {
 	if s.filter.Shown != nil && !s.filter.Shown(s.filter.Topic) {
 		return nil
 	}
-	t := &topic{TopicStats: store.TopicStats{Topic: s.filter.Topic}, policy: s.opts.Policies.Get(s.filter.Namespace, s.filter.Topic)}
+	t := &topic{TopicStats: store.TopicStats{Topic: s.filter.Topic}, policy: s.opts.Policies.Get(s.filter.Namespace,
+		s.filter.Topic)}
 	q := s.queue(t, s.filter.Lane)
 	state, err := s.opts.Store.QueueState(ctx, q)
 	if err != nil || state.Scheduled+state.Ready+state.Running == 0 {
@@ -323,8 +330,8 @@ func (s *search) readLane(ctx context.Context) error {
 	return err
 }
 
-// askStates finds out which lanes hold jobs back by their rate or their order: first of the undecided ones, then of those with the most
-// due jobs.
+// askStates finds out which lanes hold jobs back by their rate or their order: first of the undecided ones, then of
+// those with the most due jobs.
 func (s *search) askStates(ctx context.Context) error {
 	var asked []*lane
 	for i := range s.found {

@@ -20,8 +20,8 @@ type queueLoop struct {
 	notified bool // while it runs; guarded by the runner's mutex
 }
 
-// run makes steps until no job is due or claimCtx ends. It has a worker during a step, not between two, so that queues take
-// turns.
+// run makes steps until no job is due or claimCtx ends. It has a worker during a step, not between two, so that queues
+// take turns.
 func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	var pause store.Backoff
 	token := l.r.owner.NewToken()
@@ -37,11 +37,13 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 		switch {
 		case claimCtx.Err() == nil && isUnavailable(err):
 			// The claim may have taken effect: it is repeated with its token.
-			l.r.log.Log(claimCtx, pause.Level(), "store unavailable, retrying", "call", "claim", "queue", l.queue.String(), "err", err)
+			l.r.log.Log(claimCtx, pause.Level(), "store unavailable, "+
+				"retrying", "call", "claim", "queue", l.queue.String(), "err", err)
 			pause.Wait(claimCtx)
 			continue
 		case claimCtx.Err() == nil && err != nil:
-			l.r.log.Error("internal job could not be claimed, it is due again when its lease expires", "queue", l.queue.String(), "err", err)
+			l.r.log.Error("internal job could not be claimed, it is due again when its lease "+
+				"expires", "queue", l.queue.String(), "err", err)
 		}
 		pause.Reset()
 		token = l.r.owner.NewToken()
@@ -56,8 +58,8 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	}
 }
 
-// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim. The end of claimCtx does not
-// cancel a claim, which may have taken effect: what it claims is released.
+// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim. The end of claimCtx
+// does not cancel a claim, which may have taken effect: what it claims is released.
 func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
 	started := time.Now()
 	limited, cancel := context.WithTimeout(settleCtx, callTimeout)
@@ -81,8 +83,8 @@ func (l *queueLoop) claimRequest() *store.ClaimRequest {
 	}
 }
 
-// settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and the job
-// is due again.
+// settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and
+// the job is due again.
 func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
 	token := l.r.owner.NewToken()
 	var pause store.Backoff
@@ -92,15 +94,18 @@ func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
 		cancel()
 		switch {
 		case err == nil && errs[0] != nil:
-			l.r.log.Warn("settlement rejected, step is repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", errs[0])
+			l.r.log.Warn("settlement rejected, step is "+
+				"repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", errs[0])
 			return
 		case err == nil:
 			return
 		case ctx.Err() != nil || !isUnavailable(err):
-			l.r.log.Error("internal job could not be settled, its step is repeated when its lease expires", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
+			l.r.log.Error("internal job could not be settled, its step is repeated when its lease "+
+				"expires", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
 			return
 		}
-		l.r.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle", "queue", l.queue.String(), "err", err)
+		l.r.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle", "queue",
+			l.queue.String(), "err", err)
 		pause.Wait(ctx)
 	}
 }
@@ -121,7 +126,8 @@ func (l *queueLoop) settlement(claimCtx, stepCtx context.Context, j *store.Claim
 	case err != nil && stepCtx.Err() != nil:
 	case err != nil:
 		pause, level := l.r.pauseAfter(j.Ref())
-		l.r.log.Log(stepCtx, level, "step of an internal job failed, retrying", "job", j.ID, "topic", j.Topic, "in", pause, "err", err)
+		l.r.log.Log(stepCtx, level, "step of an internal job failed, "+
+			"retrying", "job", j.ID, "topic", j.Topic, "in", pause, "err", err)
 		s.Verdict.Wait = pause
 	default:
 		l.r.succeeded(j.Ref())

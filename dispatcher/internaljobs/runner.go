@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Handler makes one step of a job. It must return soon after ctx ends. Steps should take at most 2 s, so that other jobs
-// get their turn; ctx ends after StepTimeout.
+// Handler makes one step of a job. It must return soon after ctx ends. Steps should take at most 2 s, so that other
+// jobs get their turn; ctx ends after StepTimeout.
 type Handler func(ctx context.Context, j *store.ClaimedJob) (Step, error)
 
 // Step is the result of a step.
@@ -65,8 +65,8 @@ type failures struct {
 	last time.Time
 }
 
-// maxFailed bounds the jobs whose failures are counted. Beyond it the one whose last failure is the oldest is forgotten: it may
-// have ended in another process.
+// maxFailed bounds the jobs whose failures are counted. Beyond it the one whose last failure is the oldest is
+// forgotten: it may have ended in another process.
 const maxFailed = 1000
 
 // New returns a Runner.

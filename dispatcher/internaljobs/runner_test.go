@@ -31,7 +31,10 @@ func queue(lane string) job.Queue {
 }
 
 func newJob(id, lane, body string) store.NewJob {
-	return store.NewJob{New: job.New{Spec: job.Spec{ID: id, Queue: queue(lane), BodyKind: job.BodyText, Body: []byte(body)}}}
+	return store.NewJob{New: job.New{Spec: job.Spec{
+		ID: id, Queue: queue(lane),
+		BodyKind: job.BodyText, Body: []byte(body),
+	}}}
 }
 
 func insert(t *testing.T, s store.Store, jobs ...store.NewJob) {
@@ -168,7 +171,8 @@ func TestRunner_RepeatsAtMostTheLastStepWhenACallFails(t *testing.T) {
 			for n := 1; n <= 4; n++ {
 				t.Run(fmt.Sprint(method, fault, n), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						s := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), storetest.Nth(method, n, fault))
+						s := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}),
+							storetest.Nth(method, n, fault))
 						c := newCounter(5, time.Second)
 						start(t, s, c.step, new(testlog.Log))
 						insert(t, s, newJob("a", "a", "0"), newJob("b", "a", "0"))
@@ -223,7 +227,8 @@ func TestRunner_LetsStepsEndWhenItStopsAndReleasesTheRest(t *testing.T) {
 		for _, id := range []string{"job-1", "job-2"} {
 			require.Equal(t, job.Ready, get(t, s, id).State)
 		}
-		queues, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: time.Millisecond})
+		queues, err := s.Shards()[0].Wait(t.Context(),
+			store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		require.Equal(t, []job.Queue{queue("a")}, queues, "another process is notified")
 	})
@@ -235,10 +240,12 @@ func TestRunner_CancelsStepsAfterHalfOfTheGrace(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := internaljobs.New(internaljobs.Options{
 			Store: s, Grace: 4 * time.Second, Logger: slog.New(slog.DiscardHandler),
-			Handlers: map[string]internaljobs.Handler{topic: func(ctx context.Context, _ *store.ClaimedJob) (internaljobs.Step, error) {
-				<-ctx.Done()
-				return internaljobs.Step{}, ctx.Err()
-			}},
+			Handlers: map[string]internaljobs.Handler{
+				topic: func(ctx context.Context, _ *store.ClaimedJob) (internaljobs.Step, error) {
+					<-ctx.Done()
+					return internaljobs.Step{}, ctx.Err()
+				},
+			},
 		})
 		var all sync.WaitGroup
 		all.Go(func() { r.Run(ctx) })
@@ -312,7 +319,9 @@ func (s slowReply) Shards() []store.Shard {
 
 type slowReplyShard struct{ store.Shard }
 
-func (s slowReplyShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s slowReplyShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	claimed, err := s.Shard.Claim(ctx, token, request)
 	select {
 	case <-time.After(time.Second):

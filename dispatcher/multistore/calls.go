@@ -45,7 +45,8 @@ func (s *Service) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 
 // WaitForEnd waits for the end of a job.
 func (s *Service) WaitForEnd(ctx context.Context, last job.Job, limit time.Duration) (job.Job, error) {
-	return with(ctx, s, last.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.WaitForEnd(ctx, last, limit) })
+	return with(ctx, s, last.Namespace,
+		func(d *dispatcher.Dispatcher) (job.Job, error) { return d.WaitForEnd(ctx, last, limit) })
 }
 
 // Explain explains a job.
@@ -59,17 +60,20 @@ func (s *Service) Explain(ctx context.Context, j *job.Job) *job.Explanation {
 
 // List lists jobs.
 func (s *Service) List(ctx context.Context, filter store.Filter) (store.Page, error) {
-	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Page, error) { return d.List(ctx, filter) })
+	return with(ctx, s, filter.Namespace,
+		func(d *dispatcher.Dispatcher) (store.Page, error) { return d.List(ctx, filter) })
 }
 
 // Listen listens to the attempts and changes of the filter's namespace.
 func (s *Service) Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
-	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (*livetail.Listener, error) { return d.Listen(ctx, filter) })
+	return with(ctx, s, filter.Namespace,
+		func(d *dispatcher.Dispatcher) (*livetail.Listener, error) { return d.Listen(ctx, filter) })
 }
 
 // Lease leases jobs of a pulled topic.
 func (s *Service) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
-	return with(ctx, s, request.Namespace, func(d *dispatcher.Dispatcher) ([]store.LeasedJob, error) { return d.Lease(ctx, request) })
+	return with(ctx, s, request.Namespace,
+		func(d *dispatcher.Dispatcher) ([]store.LeasedJob, error) { return d.Lease(ctx, request) })
 }
 
 // SettleLeases ends or extends leases, and leases jobs as next asks.
@@ -92,7 +96,8 @@ func (s *Service) ReleaseLeases(ctx context.Context, namespace string, leased []
 
 // Edit changes a job.
 func (s *Service) Edit(ctx context.Context, ref job.Ref, edit job.Edit) (job.Job, error) {
-	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Edit(ctx, ref, edit) })
+	return with(ctx, s, ref.Namespace,
+		func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Edit(ctx, ref, edit) })
 }
 
 // RunNow makes a scheduled job due now.
@@ -104,17 +109,20 @@ func (s *Service) RunNow(ctx context.Context, ref job.Ref, version int64, actor 
 
 // Revive revives a job.
 func (s *Service) Revive(ctx context.Context, revival store.Revival) (job.Job, error) {
-	return with(ctx, s, revival.Ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Revive(ctx, revival) })
+	return with(ctx, s, revival.Ref.Namespace,
+		func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Revive(ctx, revival) })
 }
 
 // Cancel cancels a job.
 func (s *Service) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
-	return with(ctx, s, ref.Namespace, func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Cancel(ctx, ref, cancellation) })
+	return with(ctx, s, ref.Namespace,
+		func(d *dispatcher.Dispatcher) (job.Job, error) { return d.Cancel(ctx, ref, cancellation) })
 }
 
 // Topic reads a topic's policy.
 func (s *Service) Topic(ctx context.Context, namespace, name string) (store.Topic, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Topic, error) { return d.Topic(ctx, namespace, name) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.Topic, error) { return d.Topic(ctx, namespace, name) })
 }
 
 // ChangeTopic changes a topic's policy.
@@ -171,21 +179,27 @@ func (s *Service) ListLanes(ctx context.Context, namespace, topic, after string,
 }
 
 // ChangeLane changes a lane's settings.
-func (s *Service) ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+func (s *Service) ChangeLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.Lane, error) {
 		return d.ChangeLane(ctx, q, ifRevision, change)
 	})
 }
 
 // ReplaceLane replaces a lane's settings.
-func (s *Service) ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error) {
+func (s *Service) ReplaceLane(
+	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+) (store.Lane, error) {
 	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.Lane, error) {
 		return d.ReplaceLane(ctx, q, ifRevision, change)
 	})
 }
 
 // AddSecret adds a secret.
-func (s *Service) AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error) {
+func (s *Service) AddSecret(
+	ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64,
+) (policy.Secret, error) {
 	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) (policy.Secret, error) {
 		return d.AddSecret(ctx, owner, secret, ifRevision)
 	})
@@ -193,7 +207,8 @@ func (s *Service) AddSecret(ctx context.Context, owner job.Queue, secret sign.Se
 
 // Secrets lists secrets.
 func (s *Service) Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error) {
-	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) ([]policy.Secret, error) { return d.Secrets(ctx, owner) })
+	return with(ctx, s, owner.Namespace,
+		func(d *dispatcher.Dispatcher) ([]policy.Secret, error) { return d.Secrets(ctx, owner) })
 }
 
 // RemoveSecret removes a secret.
@@ -207,16 +222,20 @@ func (s *Service) RemoveSecret(ctx context.Context, owner job.Queue, id string, 
 
 // PublicKeys lists public keys.
 func (s *Service) PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error) {
-	return with(ctx, s, owner.Namespace, func(d *dispatcher.Dispatcher) ([]store.PublicKey, error) { return d.PublicKeys(ctx, owner) })
+	return with(ctx, s, owner.Namespace,
+		func(d *dispatcher.Dispatcher) ([]store.PublicKey, error) { return d.PublicKeys(ctx, owner) })
 }
 
 // Groups counts jobs by some of their fields.
 func (s *Service) Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error) {
-	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.Groups, error) { return d.Groups(ctx, filter, by) })
+	return with(ctx, s, filter.Namespace,
+		func(d *dispatcher.Dispatcher) (store.Groups, error) { return d.Groups(ctx, filter, by) })
 }
 
 // GroupIDs counts jobs that ids name.
-func (s *Service) GroupIDs(ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy) (store.Groups, error) {
+func (s *Service) GroupIDs(
+	ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy,
+) (store.Groups, error) {
 	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Groups, error) {
 		return d.GroupIDs(ctx, namespace, ids, states, by)
 	})
@@ -242,7 +261,8 @@ func (s *Service) ChangeSchedule(
 
 // Schedule reads a schedule.
 func (s *Service) Schedule(ctx context.Context, namespace, name string) (store.Schedule, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Schedule, error) { return d.Schedule(ctx, namespace, name) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.Schedule, error) { return d.Schedule(ctx, namespace, name) })
 }
 
 // ListSchedules lists schedules.
@@ -253,7 +273,9 @@ func (s *Service) ListSchedules(ctx context.Context, namespace, after string, li
 }
 
 // DeleteSchedule removes a schedule.
-func (s *Service) DeleteSchedule(ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error) error {
+func (s *Service) DeleteSchedule(
+	ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error,
+) error {
 	_, err := with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (struct{}, error) {
 		return struct{}{}, d.DeleteSchedule(ctx, namespace, name, ifRevision, check)
 	})
@@ -271,21 +293,26 @@ func (s *Service) RunSchedule(
 
 // StartWork starts bulk work.
 func (s *Service) StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StartWork(ctx, namespace, order) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StartWork(ctx, namespace, order) })
 }
 
 // Work reads bulk work.
 func (s *Service) Work(ctx context.Context, namespace, id string) (store.Work, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.Work(ctx, namespace, id) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.Work, error) { return d.Work(ctx, namespace, id) })
 }
 
 // StopWork ends bulk work.
 func (s *Service) StopWork(ctx context.Context, namespace, id, actor string) (store.Work, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StopWork(ctx, namespace, id, actor) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.Work, error) { return d.StopWork(ctx, namespace, id, actor) })
 }
 
 // ListWork lists bulk work.
-func (s *Service) ListWork(ctx context.Context, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
+func (s *Service) ListWork(
+	ctx context.Context, filter store.Filter, shown func(*store.Work) bool,
+) ([]store.Work, store.Page, error) {
 	d, err := s.of(ctx, filter.Namespace)
 	if err != nil {
 		return nil, store.Page{}, err
@@ -295,12 +322,14 @@ func (s *Service) ListWork(ctx context.Context, filter store.Filter, shown func(
 
 // TopicStats counts the jobs of topics.
 func (s *Service) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) ([]store.TopicStats, error) { return d.TopicStats(ctx, filter) })
+	return with(ctx, s, filter.Namespace,
+		func(d *dispatcher.Dispatcher) ([]store.TopicStats, error) { return d.TopicStats(ctx, filter) })
 }
 
 // Totals counts the jobs of a namespace.
 func (s *Service) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
-	return with(ctx, s, namespace, func(d *dispatcher.Dispatcher) (store.TopicStats, error) { return d.Totals(ctx, namespace) })
+	return with(ctx, s, namespace,
+		func(d *dispatcher.Dispatcher) (store.TopicStats, error) { return d.Totals(ctx, namespace) })
 }
 
 // LaneStats counts the jobs of lanes.
@@ -312,12 +341,14 @@ func (s *Service) LaneStats(ctx context.Context, namespace, topic, after string,
 
 // HeldLanes finds lanes that hold jobs back.
 func (s *Service) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
-	return with(ctx, s, filter.Namespace, func(d *dispatcher.Dispatcher) (store.HeldLanes, error) { return d.HeldLanes(ctx, filter) })
+	return with(ctx, s, filter.Namespace,
+		func(d *dispatcher.Dispatcher) (store.HeldLanes, error) { return d.HeldLanes(ctx, filter) })
 }
 
 // LaneCounts counts the jobs of a lane.
 func (s *Service) LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error) {
-	return with(ctx, s, q.Namespace, func(d *dispatcher.Dispatcher) (store.LaneStats, error) { return d.LaneCounts(ctx, q) })
+	return with(ctx, s, q.Namespace,
+		func(d *dispatcher.Dispatcher) (store.LaneStats, error) { return d.LaneCounts(ctx, q) })
 }
 
 // DeleteNamespace removes a namespace. It overrides that of the Registry, which does not look at the namespace's store.

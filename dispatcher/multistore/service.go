@@ -59,8 +59,8 @@ func New(main *dispatcher.Dispatcher, others []Store, log *slog.Logger) *Service
 // errExited is the error of a Dispatcher whose Run returned without one before it was stopped.
 var errExited = errors.New("exited unexpectedly")
 
-// Run carries and delivers on all stores, as Dispatcher.Run. It opens those that were not available. When delivering on one
-// store ends early, it stops all and returns an error, so that the process can be started again.
+// Run carries and delivers on all stores, as Dispatcher.Run. It opens those that were not available. When delivering on
+// one store ends early, it stops all and returns an error, so that the process can be started again.
 func (s *Service) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -83,8 +83,9 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkNamespaces logs at the start which stores this process should have. A process that only delivers gets no requests that
-// would show it. With several stores it loads the namespaces, by which requests find their store if main fails later.
+// checkNamespaces logs at the start which stores this process should have. A process that only delivers gets no
+// requests that would show it. With several stores it loads the namespaces, by which requests find their store if main
+// fails later.
 func (s *Service) checkNamespaces(ctx context.Context) {
 	for again := (store.Backoff{}); ctx.Err() == nil; again.Wait(ctx) {
 		missing, err := s.MissingStores(ctx)
@@ -101,7 +102,8 @@ func (s *Service) checkNamespaces(ctx context.Context) {
 // logUnknown logs once that a store is unknown.
 func (s *Service) logUnknown(namespace, name string) {
 	if _, logged := s.unknown.LoadOrStore(name, true); !logged {
-		s.log.Error("a namespace is on a store that this process does not have; its requests are answered 503, its jobs not delivered here",
+		s.log.Error("a namespace is on a store that this process does not have; its requests are answered 503, its "+
+			"jobs not delivered here",
 			"namespace", namespace, "store", name)
 	}
 }
@@ -153,8 +155,8 @@ func (m *openStore) notOpen() error {
 	return &store.UnavailableError{Reason: reason}
 }
 
-// openFailure returns the reason of a failure to open a store. It is shown to clients, and a driver's errors may contain
-// addresses.
+// openFailure returns the reason of a failure to open a store. It is shown to clients, and a driver's errors may
+// contain addresses.
 func openFailure(err error) string {
 	if e, ok := errors.AsType[*store.UnavailableError](err); ok {
 		return e.Reason
@@ -163,7 +165,9 @@ func openFailure(err error) string {
 }
 
 // with calls do with the Dispatcher of a namespace.
-func with[T any](ctx context.Context, s *Service, namespace string, do func(*dispatcher.Dispatcher) (T, error)) (T, error) {
+func with[
+	T any,
+](ctx context.Context, s *Service, namespace string, do func(*dispatcher.Dispatcher) (T, error)) (T, error) {
 	d, err := s.of(ctx, namespace)
 	if err != nil {
 		var none T
@@ -189,7 +193,9 @@ func (s *Service) OtherStores(ctx context.Context) []store.Readiness {
 }
 
 // checkStores checks stores, all at once.
-func checkStores(ctx context.Context, stores []*openStore, check func(context.Context, *dispatcher.Dispatcher) error) []store.Readiness {
+func checkStores(
+	ctx context.Context, stores []*openStore, check func(context.Context, *dispatcher.Dispatcher) error,
+) []store.Readiness {
 	all := make([]store.Readiness, len(stores))
 	var checks sync.WaitGroup
 	for n, m := range stores {

@@ -73,7 +73,9 @@ func (e *engine) Ping(ctx context.Context) error {
 	return e.Store.Ping(ctx)
 }
 
-func (e *engine) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (e *engine) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	if e.down.Load() {
 		return nil, 0, &store.UnavailableError{Reason: "the store is down"}
 	}
@@ -92,9 +94,15 @@ type fixture struct {
 // start runs a Service. open decides whether eu can be opened; nil: it is open from the start.
 func start(t *testing.T, open func() error) *fixture {
 	t.Helper()
-	f := &fixture{main: newEngine(), eu: newEngine(), log: new(testlog.Log), receiver: &receiver{seen: make(map[string]int)}}
+	f := &fixture{
+		main: newEngine(), eu: newEngine(), log: new(testlog.Log),
+		receiver: &receiver{seen: make(map[string]int)},
+	}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
-	opts := dispatcher.Options{Deliverer: f.receiver, Owner: store.NewLeaseOwner(), OtherStores: []string{"eu"}, Logger: log}
+	opts := dispatcher.Options{
+		Deliverer: f.receiver, Owner: store.NewLeaseOwner(),
+		OtherStores: []string{"eu"}, Logger: log,
+	}
 	dispatch := func(s store.Store) *dispatcher.Dispatcher {
 		opts.Store = s
 		d, err := dispatcher.New(opts)
@@ -130,7 +138,10 @@ func start(t *testing.T, open func() error) *fixture {
 
 // newJob is a job whose URL is its namespace.
 func newJob(namespace string) job.New {
-	return job.New{Spec: job.Spec{ID: "same", URL: "https://" + namespace, Queue: job.Queue{Namespace: namespace, Topic: "orders"}}}
+	return job.New{Spec: job.Spec{
+		ID: "same", URL: "https://" + namespace,
+		Queue: job.Queue{Namespace: namespace, Topic: "orders"},
+	}}
 }
 
 // state returns the state of the job of a namespace; empty: there is none.
@@ -246,12 +257,14 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil)
-		_, err := tenancy.New(f.main, slog.New(slog.DiscardHandler), "asia").PutNamespace(t.Context(), job.Namespace{Name: "tokyo", Store: "asia"}, 0)
+		_, err := tenancy.New(f.main, slog.New(slog.DiscardHandler), "asia").PutNamespace(t.Context(),
+			job.Namespace{Name: "tokyo", Store: "asia"}, 0)
 		require.NoError(t, err)
 		for range 3 {
 			err := f.Register(t.Context(), []job.New{newJob("tokyo")})[0].Err
 			require.ErrorIs(t, err, store.ErrUnavailable)
-			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: start it with --store asia=URL")
+			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: "+
+				"start it with --store asia=URL")
 		}
 		_, err = f.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "tokyo"})
 		require.ErrorIs(t, err, store.ErrUnavailable, "nobody knows what it has there")
@@ -343,7 +356,8 @@ func TestService_DoesNotShowADriversErrorToClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, func() error { return errors.New("redis at 10.0.0.1 has another number of shards") })
 		time.Sleep(time.Second)
-		require.EqualError(t, f.Readiness(t.Context())[1].Err, "the store eu could not be opened yet: the process's log says why")
+		require.EqualError(t, f.Readiness(t.Context())[1].Err,
+			"the store eu could not be opened yet: the process's log says why")
 	})
 }
 
@@ -380,7 +394,10 @@ func TestService_KnowsTheNamespacesFromItsStart(t *testing.T) {
 
 func TestService_StopsWhenAStoreStopsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := dispatcher.Options{RegisterOnly: true, OtherStores: []string{"eu"}, Logger: slog.New(slog.DiscardHandler)}
+		opts := dispatcher.Options{
+			RegisterOnly: true, OtherStores: []string{"eu"},
+			Logger: slog.New(slog.DiscardHandler),
+		}
 		dispatch := func(s store.Store) *dispatcher.Dispatcher {
 			opts.Store = s
 			d, err := dispatcher.New(opts)
@@ -412,5 +429,6 @@ func TestRegister_AllocatesNoMoreThanItsDispatcher(t *testing.T) {
 			}
 		})
 	}
-	require.InDelta(t, allocations(d.Register), allocations(multistore.New(d, nil, slog.New(slog.DiscardHandler)).Register), 0)
+	require.InDelta(t, allocations(d.Register),
+		allocations(multistore.New(d, nil, slog.New(slog.DiscardHandler)).Register), 0)
 }

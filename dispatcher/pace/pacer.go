@@ -1,5 +1,5 @@
-// Package pace spreads the starts of many jobs evenly over time, under a rate of all and a rate of each lane. It is given all
-// times, and knows neither a store nor a clock.
+// Package pace spreads the starts of many jobs evenly over time, under a rate of all and a rate of each lane. It is
+// given all times, and knows neither a store nor a clock.
 package pace
 
 import (
@@ -16,11 +16,11 @@ const maxRemembered = 1 << 12
 // maxAhead is job.MaxAhead in milliseconds.
 const maxAhead = int64(job.MaxAhead / time.Millisecond)
 
-// Pacer chooses the times of starts, in whole milliseconds: in any window at most its rate, and per lane at most the lanes'
-// rate. It is not safe for concurrent use.
+// Pacer chooses the times of starts, in whole milliseconds: in any window at most its rate, and per lane at most the
+// lanes' rate. It is not safe for concurrent use.
 //
-// A rate divides time into slots. Each start takes the first free slot far enough from its lane's last. So lanes at their
-// rate leave slots free for other lanes, in any order of calls.
+// A rate divides time into slots. Each start takes the first free slot far enough from its lane's last. So lanes at
+// their rate leave slots free for other lanes, in any order of calls.
 type Pacer struct {
 	rate, laneRate spread
 	after          int64 // before the first start

@@ -53,7 +53,8 @@ func TestPacer_BoundsItsFreeSlots(t *testing.T) {
 	require.Len(t, p.slots.taken, 399)
 	for lane := range 9 {
 		for i := range 400 {
-			require.Equal(t, time.Duration(100*(lane+1)+1000*i)*time.Millisecond, p.Next(job.Queue{Lane: fmt.Sprint(lane)}, 0))
+			require.Equal(t, time.Duration(100*(lane+1)+1000*i)*time.Millisecond,
+				p.Next(job.Queue{Lane: fmt.Sprint(lane)}, 0))
 		}
 	}
 	require.Empty(t, p.slots.taken, "the lanes fill each other's gaps")

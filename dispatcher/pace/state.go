@@ -23,7 +23,8 @@ func (p *Pacer) MarshalJSON() ([]byte, error) {
 		s.Taken = append(s.Taken, [2]int64{slot, next})
 	}
 	for key, lane := range p.lanes {
-		s.Lanes = append(s.Lanes, [4]json.Number{number(key), number(lane.slot), number(lane.first), number(lane.given)})
+		s.Lanes = append(s.Lanes,
+			[4]json.Number{number(key), number(lane.slot), number(lane.first), number(lane.given)})
 	}
 	return json.Marshal(s)
 }
@@ -47,7 +48,8 @@ func Restore(rate, laneRate policy.Rate, text []byte) (*Pacer, error) {
 	for _, l := range s.Lanes {
 		var key uint64
 		var lane laneState
-		if _, err := fmt.Sscan(fmt.Sprint(l[0], " ", l[1], " ", l[2], " ", l[3]), &key, &lane.slot, &lane.first, &lane.given); err != nil {
+		if _, err := fmt.Sscan(fmt.Sprint(l[0], " ", l[1], " ", l[2], " ", l[3]), &key, &lane.slot, &lane.first,
+			&lane.given); err != nil {
 			return nil, fmt.Errorf("restore a pace: %w", err)
 		}
 		p.lanes[key] = lane

@@ -90,8 +90,8 @@ func (c *Cache) Current(ctx context.Context, namespace, name string) (*Topic, er
 // Refresh reloads policies that are older than refreshAfter.
 func (c *Cache) Refresh(ctx context.Context) { _, _ = c.Snapshot(ctx, refreshAfter) }
 
-// LoadFirst loads the policies, and retries until it succeeds: without them, jobs would be judged by default policies. It
-// returns false if ctx ends first.
+// LoadFirst loads the policies, and retries until it succeeds: without them, jobs would be judged by default policies.
+// It returns false if ctx ends first.
 func (c *Cache) LoadFirst(ctx context.Context) bool {
 	var again store.Backoff
 	for {
@@ -118,7 +118,8 @@ func (c *Cache) open(doc store.Document, _ *Topic) (*Topic, error) {
 		t.Credentials = c.opts.OpenCredentials(stored)
 		return t, nil
 	}
-	c.opts.Logger.Error("topic policy not readable, holding the topic: put its policy again, then resume it", "topic", stored.Name, "err", err)
+	c.opts.Logger.Error("topic policy not readable, holding the topic: put its policy again, then resume it",
+		"topic", stored.Name, "err", err)
 	t.Credentials = &secrets.Credentials{Err: err}
 	return t, nil
 }

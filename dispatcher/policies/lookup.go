@@ -6,8 +6,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Lookup finds stored topics for one call that may name many. A topic that is not in the snapshot makes it reload the policies,
-// once per call.
+// Lookup finds stored topics for one call that may name many. A topic that is not in the snapshot makes it reload the
+// policies, once per call.
 type Lookup struct {
 	Cache *Cache
 

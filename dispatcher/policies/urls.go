@@ -7,7 +7,12 @@ type NamedURL struct{ Field, URL string }
 
 // URLs returns the URLs of a policy, always the same fields; empty: none.
 func URLs(t policy.Topic) []NamedURL {
-	urls := []NamedURL{{"/url", t.URL}, {Field: "/on_delivered/url"}, {Field: "/on_dead/url"}, {Field: "/on_backlog/url"}}
+	urls := []NamedURL{
+		{"/url", t.URL},
+		{Field: "/on_delivered/url"},
+		{Field: "/on_dead/url"},
+		{Field: "/on_backlog/url"},
+	}
 	if t.OnDelivered != nil {
 		urls[1].URL = t.OnDelivered.URL
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// endless is a store with one shard, whose 16 lanes always have jobs. Its calls take no time, so that only the Puller's work is
-// measured.
+// endless is a store with one shard, whose 16 lanes always have jobs. Its calls take no time, so that only the Puller's
+// work is measured.
 type endless struct {
 	store.Shard
 
@@ -37,7 +37,8 @@ func (s *endless) Wait(ctx context.Context, _ store.WaitOptions) ([]job.Queue, e
 func (*endless) Notify(context.Context, []job.Queue) error { return nil }
 
 func (s *endless) Claim(_ context.Context, token store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
-	result := store.ClaimResult{Jobs: make([]store.ClaimedJob, 0, r.Max), Queues: make([]store.QueueStatus, len(r.Queues))}
+	result := store.ClaimResult{Jobs: make([]store.ClaimedJob, 0, r.Max), Queues: make([]store.QueueStatus,
+		len(r.Queues))}
 	for i, q := range r.Queues {
 		result.Queues[i] = store.QueueStatus{Queue: q.Queue, More: true}
 		for n := 0; n < q.Max && len(result.Jobs) < r.Max; n++ {
@@ -78,12 +79,13 @@ func (fixed) callbacks(pool.EndedJob) []store.NewJob { return nil }
 func BenchmarkPull_Batches(b *testing.B) {
 	s := &endless{}
 	for n := range 16 {
-		s.lanes = append(s.lanes, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: fmt.Sprint("lane-", n)})
+		s.lanes = append(s.lanes,
+			job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: fmt.Sprint("lane-", n)})
 	}
 	policies := fixed{policy.Topic{Deliver: policy.DeliverPull}.WithDefaults(policy.Builtin())}
 	p := pull.New(pull.Options{
-		Store: single{Store: storetest.NewModel(storetest.ModelOptions{}), shard: s}, Policies: policies, Owner: store.NewLeaseOwner(),
-		Callbacks: policies.callbacks, Logger: slog.New(slog.DiscardHandler),
+		Store: single{Store: storetest.NewModel(storetest.ModelOptions{}), shard: s}, Policies: policies,
+		Owner: store.NewLeaseOwner(), Callbacks: policies.callbacks, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running, clients sync.WaitGroup
@@ -91,7 +93,10 @@ func BenchmarkPull_Batches(b *testing.B) {
 	const size = 32
 	var left atomic.Int64
 	left.Store(int64(b.N))
-	next := store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: topic, Max: size, Wait: time.Minute, Lease: time.Minute}
+	next := store.LeaseRequest{
+		Namespace: job.DefaultNamespace, Topic: topic, Max: size,
+		Wait: time.Minute, Lease: time.Minute,
+	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range 8 {

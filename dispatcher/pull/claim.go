@@ -43,14 +43,18 @@ func (p *Puller) claimRequest(c *client, from *picked, g grant) store.ClaimReque
 	timeout := cmp.Or(c.request.Lease, p.opts.Policies.Topic(c.topic.namespace, c.topic.name).Timeout)
 	for i := range from.queues {
 		r.Queues[i] = store.QueueClaim{
-			Queue: from.queues[i].queue, Max: (g.n + len(from.queues) - 1) / len(from.queues), Timeout: timeout, Deliver: policy.DeliverPull,
+			Queue: from.queues[i].queue, Max: (g.n + len(from.queues) - 1) / len(from.queues), Timeout: timeout,
+			Deliver: policy.DeliverPull,
 		}
 	}
 	return r
 }
 
-// receive returns the claimed jobs that may be attempted, and settles the others. When the client has gone it releases them.
-func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, claimed store.ClaimResult, began time.Time) []store.LeasedJob {
+// receive returns the claimed jobs that may be attempted, and settles the others. When the client has gone it releases
+// them.
+func (p *Puller) receive(
+	ctx context.Context, c *client, from *picked, g grant, claimed store.ClaimResult, began time.Time,
+) []store.LeasedJob {
 	lasting := context.WithoutCancel(ctx)
 	fresh := p.opts.Policies.Sync(lasting, claimed.Revision)
 	p.keepStarts(c.topic, g, len(claimed.Jobs))
@@ -73,9 +77,11 @@ func (p *Puller) receive(ctx context.Context, c *client, from *picked, g grant, 
 			request, unsigned = p.requestOf(j, topic, lane.Lane, terms)
 		}
 		verdict := policy.CheckBefore(terms, progressOf(j, began), policy.Preflight{
-			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(), SecretsUnreadable: unsigned != nil || unopened != nil,
-			RateChanged: topic.Rate.Limited() && topic.Rate != g.rate,
-			Uncounted:   !j.Rated && lane.Settings.Limits().Over(topic.Limits()).Rate.Limited(), // it had expired by an older policy
+			SettingsUnreadable: lane.unreadable, PolicyStale: !fresh, Late: g.isLate(),
+			SecretsUnreadable: unsigned != nil || unopened != nil,
+			RateChanged:       topic.Rate.Limited() && topic.Rate != g.rate,
+			// it had expired by an older policy
+			Uncounted: !j.Rated && lane.Settings.Limits().Over(topic.Limits()).Rate.Limited(),
 		})
 		if verdict.Kind != 0 {
 			refused = append(refused, p.refuse(ctx, j, terms, verdict))
@@ -128,9 +134,12 @@ func readLanes(queues []store.QueueStatus) map[job.Queue]laneSettings {
 	return lanes
 }
 
-// requestOf returns the request that a push of a claimed job would make, without its secret headers: they are for the receiver
-// that they were registered for. The job's other headers must be opened. The error says why the request cannot be signed.
-func (p *Puller) requestOf(j *store.ClaimedJob, topic policy.Topic, lane store.Lane, terms policy.Terms) (*job.Request, error) {
+// requestOf returns the request that a push of a claimed job would make, without its secret headers: they are for the
+// receiver that they were registered for. The job's other headers must be opened. The error says why the request cannot
+// be signed.
+func (p *Puller) requestOf(
+	j *store.ClaimedJob, topic policy.Topic, lane store.Lane, terms policy.Terms,
+) (*job.Request, error) {
 	r := pool.NewRequest(j, topic, lane.Settings, terms)
 	header, err := p.openHeaders(j.Queue, r.Header)
 	if err != nil {
@@ -165,8 +174,8 @@ func progressOf(j *store.ClaimedJob, began time.Time) policy.Progress {
 // newLease returns the lease of a claimed job.
 func newLease(j *store.ClaimedJob) store.ClientLease {
 	l := store.ClientLease{
-		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(j.Now()), Age: max(0, j.Age), Late: max(0, j.Late),
-		Attempts: j.Attempts, FailedAttempts: j.FailedAttempts, Probe: j.Probe,
+		ID: j.ID, Queue: j.Queue, Token: j.Lease, LeasedAt: job.Millis(j.Now()), Age: max(0, j.Age),
+		Late: max(0, j.Late), Attempts: j.Attempts, FailedAttempts: j.FailedAttempts, Probe: j.Probe,
 		OwnCallbacks: j.OnDelivered != nil || j.OnDead != nil, OwnRetries: len(j.Ladder) > 0 || j.Retries != nil,
 	}
 	if l.OwnRetries {
@@ -216,8 +225,8 @@ func (p *Puller) claimed(t *topic, from *picked, result store.ClaimResult) {
 	p.wakeClients(t)
 }
 
-// Release makes leased jobs due again that no client has received. It costs no attempt. What cannot be released is due again when
-// its lease expires.
+// Release makes leased jobs due again that no client has received. It costs no attempt. What cannot be released is due
+// again when its lease expires.
 func (p *Puller) Release(ctx context.Context, leased []store.LeasedJob) {
 	byShard := make([][]store.Settlement, len(p.shards))
 	for i := range leased {
@@ -234,11 +243,14 @@ func (p *Puller) Release(ctx context.Context, leased []store.LeasedJob) {
 
 // releaseOf returns the settlement that makes a claimed job due again.
 func releaseOf(j *store.ClaimedJob) store.Settlement {
-	return store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Released}}
+	return store.Settlement{
+		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease,
+		Verdict: policy.Verdict{Kind: policy.Released},
+	}
 }
 
-// exchange settles under a token and claims in one call; next may be nil. While the store is unavailable it repeats the call until
-// ctx or tryFor ends: the call may have taken effect. What a call claims after that is released.
+// exchange settles under a token and claims in one call; next may be nil. While the store is unavailable it repeats the
+// call until ctx or tryFor ends: the call may have taken effect. What a call claims after that is released.
 func (p *Puller) exchange(
 	ctx context.Context, n int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) (began time.Time, errs []error, claimed store.ClaimResult, err error) {
@@ -251,7 +263,8 @@ func (p *Puller) exchange(
 		if err == nil || !isUnavailable(err) {
 			return began, errs, claimed, err
 		}
-		p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle and claim leases", "shard", n, "err", err)
+		p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle and claim leases", "shard", n,
+			"err", err)
 		if time.Now().After(end) || !pause.Wait(ctx) {
 			break
 		}

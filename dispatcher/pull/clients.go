@@ -63,7 +63,10 @@ func (p *Puller) enter(request *store.LeaseRequest, key store.LeaseKey, settles 
 		return nil, store.ErrStopping
 	}
 	t := p.topicOf(topicName{request.Namespace, request.Topic})
-	c := &client{topic: t, request: request, key: key, most: request.Max, wake: make(chan struct{}, 1), settles: settles}
+	c := &client{
+		topic: t, request: request, key: key, most: request.Max,
+		wake: make(chan struct{}, 1), settles: settles,
+	}
 	if len(t.clients) == 0 && !p.isListened(t) {
 		clear(t.looked)
 		close(p.changed)
@@ -78,8 +81,8 @@ func (p *Puller) topicOf(name topicName) *topic {
 	t := p.topics[name]
 	if t == nil {
 		t = &topic{
-			topicName: name, group: store.GroupOf(name.namespace, name.name, policy.DeliverPull), runnable: make([]queues, len(p.shards)),
-			looked: make([]bool, len(p.shards)),
+			topicName: name, group: store.GroupOf(name.namespace, name.name, policy.DeliverPull),
+			runnable: make([]queues, len(p.shards)), looked: make([]bool, len(p.shards)),
 		}
 		p.topics[name] = t
 	}
@@ -103,8 +106,8 @@ func (p *Puller) isListened(t *topic) bool {
 	return len(t.clients) > 0 || !t.unasked && !t.leftAt.IsZero() && time.Since(t.leftAt) < listenFor
 }
 
-// groups returns the groups to wait for, those of them for which a shard was not looked at yet, and a channel that is closed
-// when another joins. It forgets topics that no client asks for any more.
+// groups returns the groups to wait for, those of them for which a shard was not looked at yet, and a channel that is
+// closed when another joins. It forgets topics that no client asks for any more.
 func (p *Puller) groups(shard int) (groups, fresh []string, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +151,8 @@ func (p *Puller) markLookedAt(shard int, groups []string) {
 	}
 }
 
-// waitsForLook reports whether a shard was not looked at since a client's group joined those to wait for. The client is woken when
-// one is.
+// waitsForLook reports whether a shard was not looked at since a client's group joined those to wait for. The client is
+// woken when one is.
 func (p *Puller) waitsForLook(c *client) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +177,8 @@ func (p *Puller) markRunnable(shard int, names []job.Queue) {
 	}
 }
 
-// wakeOne wakes the first client that asks for a lane and was not woken yet. It reports false if no client asks for it. The
-// caller holds the mutex.
+// wakeOne wakes the first client that asks for a lane and was not woken yet. It reports false if no client asks for it.
+// The caller holds the mutex.
 func (t *topic) wakeOne(lane string) bool {
 	asked := false
 	for _, c := range t.clients {
@@ -191,8 +194,8 @@ func (t *topic) wakeOne(lane string) bool {
 	return asked
 }
 
-// wakeClients wakes clients for runnable queues of a topic that no claim under way will serve, and other processes if no client asks
-// for them. The caller holds the mutex.
+// wakeClients wakes clients for runnable queues of a topic that no claim under way will serve, and other processes if
+// no client asks for them. The caller holds the mutex.
 func (p *Puller) wakeClients(t *topic) {
 	var awake []*client // that no queue was found for
 	for _, c := range t.clients {

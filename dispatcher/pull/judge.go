@@ -27,7 +27,9 @@ type settled struct {
 }
 
 // settlements judges reports. The errors are those of leases that were changed, and of jobs that could not be read.
-func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport, key store.LeaseKey) ([]settled, []error) {
+func (p *Puller) settlements(
+	ctx context.Context, reports []store.LeaseReport, key store.LeaseKey,
+) ([]settled, []error) {
 	items, errs := make([]settled, len(reports)), make([]error, len(reports))
 	var reads sync.WaitGroup
 	slots := make(chan struct{}, 16) // reads in flight
@@ -35,7 +37,8 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport, k
 		r, item := &reports[i], &items[i]
 		item.lease = &r.Lease
 		item.Settlement = store.Settlement{
-			Ref: r.Lease.Ref(), Queue: r.Lease.Queue, Lease: r.Lease.Token, Verdict: policy.Verdict{Kind: policy.Released},
+			Ref: r.Lease.Ref(), Queue: r.Lease.Queue, Lease: r.Lease.Token,
+			Verdict: policy.Verdict{Kind: policy.Released},
 		}
 		if !r.Lease.IsSigned(key) {
 			errs[i] = store.ErrLeaseLost
@@ -49,7 +52,10 @@ func (p *Puller) settlements(ctx context.Context, reports []store.LeaseReport, k
 			continue
 		}
 		topic := p.opts.Policies.Topic(r.Lease.Queue.Namespace, r.Lease.Queue.Topic)
-		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{ID: r.Lease.ID, Queue: r.Lease.Queue, Terms: ownTerms(&r.Lease)}}}
+		item.job = &store.ClaimedJob{Job: job.Job{Spec: job.Spec{
+			ID: r.Lease.ID, Queue: r.Lease.Queue,
+			Terms: ownTerms(&r.Lease),
+		}}}
 		p.judge(item, r, topic)
 		if p.opts.Tracer != nil {
 			item.span = p.startSpan(ctx, item)
@@ -72,8 +78,9 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	l, terms := &r.Lease, topic.Terms(item.job.Terms)
 	lasted := max(0, time.Since(l.LeasedAt)+time.Duration(p.clockAhead.Load()))
 	result := policy.Result{
-		StartedAt: l.LeasedAt, Duration: policy.RoundUp(lasted), Body: r.Response, Accepted: r.Result == store.LeaseDone,
-		Status: r.Status, NonRetryable: r.Result == store.LeaseDead || r.NonRetryable,
+		StartedAt: l.LeasedAt, Duration: policy.RoundUp(lasted), Body: r.Response,
+		Accepted: r.Result == store.LeaseDone,
+		Status:   r.Status, NonRetryable: r.Result == store.LeaseDead || r.NonRetryable,
 	}
 	if r.Result == store.LeaseRetry || r.Result == store.LeaseDead {
 		result.Class, result.Error = policy.ClassConsumer, policy.OneLine(r.Error, maxError)
@@ -87,12 +94,14 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	item.result, item.Verdict = &result, verdict
 	item.LaneChange.Cooldown = verdict.LaneWait // a receiver that a client asked has asked for a pause
 	item.Attempt = job.Attempt{
-		N: l.Attempts + 1, Kind: job.KindAttempt, StartedAt: l.LeasedAt, Duration: result.Duration, Process: p.opts.Process,
-		Status: r.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason, Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class,
+		N: l.Attempts + 1, Kind: job.KindAttempt, StartedAt: l.LeasedAt,
+		Duration: result.Duration, Process: p.opts.Process, Status: r.Status, Verdict: verdict.Kind.String(),
+		Reason: verdict.Reason, Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class,
 		Body: r.Response[:min(len(r.Response), job.MaxAttemptBody)],
 	}
 	if l.Probe {
-		item.LaneChange.Breaker = store.CloseBreaker // it is left from a time when the topic was pushed: pull opens none
+		// it is left from a time when the topic was pushed: pull opens none
+		item.LaneChange.Breaker = store.CloseBreaker
 	}
 }
 
@@ -107,8 +116,8 @@ func ownTerms(l *store.ClientLease) (own policy.Terms) {
 	return own
 }
 
-// callsBack reports whether a report ends its job with a callback, for which the job must be read: its topic asks for one, or the job
-// has its own.
+// callsBack reports whether a report ends its job with a callback, for which the job must be read: its topic asks for
+// one, or the job has its own.
 func callsBack(item *settled, topic *policy.Topic) bool {
 	switch item.Verdict.Kind {
 	case policy.Delivered:
@@ -120,8 +129,8 @@ func callsBack(item *settled, topic *policy.Topic) bool {
 	}
 }
 
-// startSpan begins the span of an attempt that a client reports, at the time of its lease. Its parent is the trace of the job, not
-// that of the report.
+// startSpan begins the span of an attempt that a client reports, at the time of its lease. Its parent is the trace of
+// the job, not that of the report.
 func (p *Puller) startSpan(ctx context.Context, item *settled) pool.Span {
 	request := job.Request{Ref: item.Ref, Queue: item.Queue, Attempt: item.Attempt.N}
 	if item.lease.Trace != "" {
@@ -131,7 +140,8 @@ func (p *Puller) startSpan(ctx context.Context, item *settled) pool.Span {
 	return span
 }
 
-// readForCallback reads a job that has ended, and adds the callback that its end makes. A job that is gone has no lease any more.
+// readForCallback reads a job that has ended, and adds the callback that its end makes. A job that is gone has no lease
+// any more.
 func (p *Puller) readForCallback(ctx context.Context, item *settled, topic policy.Topic) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -140,12 +150,14 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 	case isUnavailable(err):
 		return fmt.Errorf("read a leased job: %w", err)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
-		p.log.Error("leased job unreadable, it is due again when the lease expires", "job", item.Ref.ID, "topic", item.Queue.Topic, "err", err)
+		p.log.Error("leased job unreadable, it is due again when the lease "+
+			"expires", "job", item.Ref.ID, "topic", item.Queue.Topic, "err", err)
 		return store.ErrLeaseLost
 	case err == nil && found.Queue == item.Queue:
 		item.job.Job = found
 		item.Outbox = p.opts.Callbacks(pool.EndedJob{
-			Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms), Verdict: item.Verdict, Attempt: item.Attempt,
+			Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms),
+			Verdict: item.Verdict, Attempt: item.Attempt,
 		})
 		pool.CarryTrace(item.span, item.Outbox)
 	}
@@ -153,9 +165,12 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 }
 
 // refuse returns the settlement of a claimed job that must not be attempted.
-func (p *Puller) refuse(ctx context.Context, j *store.ClaimedJob, terms policy.Terms, verdict policy.Verdict) store.Settlement {
+func (p *Puller) refuse(
+	ctx context.Context, j *store.ClaimedJob, terms policy.Terms, verdict policy.Verdict,
+) store.Settlement {
 	item := store.Settlement{
-		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict, LaneChange: store.LaneChange{Cooldown: verdict.LaneWait},
+		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict,
+		LaneChange: store.LaneChange{Cooldown: verdict.LaneWait},
 	}
 	if verdict.Unreadable() {
 		item.LaneChange.Cause = store.CooldownUnreadable

@@ -19,12 +19,12 @@ import (
 // kindLeaseKey is the kind of the document with the key that authenticates leases. There is one in a store.
 const kindLeaseKey = "lease_key"
 
-// maxLeaseKeyAge is the age from which the key is read again: a failover may have lost it, and then the first process to see that
-// puts back the one that it knows.
+// maxLeaseKeyAge is the age from which the key is read again: a failover may have lost it, and then the first process
+// to see that puts back the one that it knows.
 const maxLeaseKeyAge = 10 * time.Second
 
-// leaseKey is the key that authenticates the leases of a store's clients. It lies in the store, so that all processes have the
-// same, also after a restart. It protects nothing from who can read the store.
+// leaseKey is the key that authenticates the leases of a store's clients. It lies in the store, so that all processes
+// have the same, also after a restart. It protects nothing from who can read the store.
 type leaseKey struct {
 	settings store.Settings
 	cache    *documents.Cache[store.LeaseKey]
@@ -74,12 +74,14 @@ func (k *leaseKey) get(ctx context.Context) (store.LeaseKey, error) {
 		_, _ = rand.Read(fresh[:]) // it never fails
 	}
 	doc := store.Document{
-		Key: store.DocumentKey{Kind: kindLeaseKey, Namespace: job.DefaultNamespace, Name: name}, Revision: store.MustNotExist,
+		Key:      store.DocumentKey{Kind: kindLeaseKey, Namespace: job.DefaultNamespace, Name: name},
+		Revision: store.MustNotExist,
 	}
 	if doc.Value, err = json.Marshal(fresh[:]); err != nil {
 		return none, fmt.Errorf("encode it: %w", err)
 	}
-	if _, err := k.settings.PutDocument(ctx, store.NewToken(), doc, policy.Limits{}); err != nil && !errors.Is(err, store.ErrVersion) {
+	if _, err := k.settings.PutDocument(ctx, store.NewToken(), doc, policy.Limits{}); err != nil &&
+		!errors.Is(err, store.ErrVersion) {
 		return none, err
 	}
 	if set, err = k.cache.Reload(ctx); err != nil {

@@ -44,7 +44,8 @@ func TestLeaseKey_IsOneInAllProcessesAlsoAfterTheStoreHasLostIt(t *testing.T) {
 		processes[0] = newLeaseKey(s, slog.New(slog.DiscardHandler))
 		require.Equal(t, first, get(), "also for a process that did not know the key")
 
-		_, err = s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: []byte(`"AAAA"`)}, policy.Limits{})
+		_, err = s.PutDocument(t.Context(), store.NewToken(),
+			store.Document{Key: key, Value: []byte(`"AAAA"`)}, policy.Limits{})
 		require.NoError(t, err)
 		_, err = newLeaseKey(s, slog.New(slog.DiscardHandler)).Get(t.Context())
 		require.ErrorIs(t, err, store.ErrUnreadable)

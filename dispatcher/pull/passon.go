@@ -32,8 +32,8 @@ func (p *Puller) armPassOn(t *topic) {
 	})
 }
 
-// takeUnasked removes the runnable queues of a topic that no client asks for, and returns them by shard. The caller holds the
-// mutex.
+// takeUnasked removes the runnable queues of a topic that no client asks for, and returns them by shard. The caller
+// holds the mutex.
 func (p *Puller) takeUnasked(t *topic) [][]job.Queue {
 	left := make([][]job.Queue, len(t.runnable))
 	for n := range t.runnable {
@@ -72,7 +72,8 @@ func (p *Puller) notify(byShard [][]job.Queue) {
 	for n, left := range byShard {
 		for part := range slices.Chunk(left, store.MaxBatch) {
 			if err := p.shards[n].Notify(ctx, part); err != nil {
-				p.log.Warn("notifying other processes of pulled topics failed, the carrier does within a second", "shard", n, "err", err)
+				p.log.Warn("notifying other processes of pulled topics failed, the carrier does within a second",
+					"shard", n, "err", err)
 				return
 			}
 		}

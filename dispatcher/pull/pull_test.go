@@ -47,10 +47,12 @@ type fixture struct {
 func start(t *testing.T, shards int, p policy.Topic) *fixture {
 	t.Helper()
 	f := &fixture{T: t}
-	f.store = storetest.Faulty(storetest.NewModel(storetest.ModelOptions{Shards: shards}), func(method string) storetest.Fault {
-		f.count(method).Add(1)
-		return storetest.None
-	})
+	f.store = storetest.Faulty(
+		storetest.NewModel(storetest.ModelOptions{Shards: shards}), func(method string) storetest.Fault {
+			f.count(method).Add(1)
+			return storetest.None
+		},
+	)
 	f.put(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -77,7 +79,8 @@ func (f *fixture) put(p policy.Topic) {
 	if p.Deliver == "" {
 		p.Deliver = policy.DeliverPull
 	}
-	_, err := router.New(f.store).PutTopic(f.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: p})
+	_, err := router.New(f.store).PutTopic(f.Context(),
+		store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: p})
 	require.NoError(f, err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,8 +125,9 @@ func (f *fixture) process() (p *pull.Puller, stop func()) {
 				return nil
 			}
 			return []store.NewJob{{New: job.New{Spec: job.Spec{
-				ID: "callback-of-" + ended.Job.ID, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic, Lane: "a"},
-				Body: ended.Job.Body, BodyKind: ended.Job.BodyKind, URL: ended.Terms.OnDead.URL,
+				ID:    "callback-of-" + ended.Job.ID,
+				Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.CallbackTopic, Lane: "a"},
+				Body:  ended.Job.Body, BodyKind: ended.Job.BodyKind, URL: ended.Terms.OnDead.URL,
 			}}}}
 		},
 		Logger: slog.New(slog.DiscardHandler),
@@ -143,7 +147,8 @@ func (f *fixture) insert(names ...string) {
 	for i, name := range names {
 		lane, _, _ := strings.Cut(name, "_")
 		jobs[i] = store.NewJob{New: job.New{Spec: job.Spec{
-			ID: name, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}, BodyKind: job.BodyText, Body: []byte(name),
+			ID: name, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane},
+			BodyKind: job.BodyText, Body: []byte(name),
 		}}}
 	}
 	f.insertJobs(jobs...)
@@ -165,7 +170,10 @@ func (f *fixture) get(id string) job.Job {
 }
 
 func request(limit int, wait time.Duration, lanes ...string) store.LeaseRequest {
-	return store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: topic, Max: limit, Wait: wait, Lease: time.Minute, Lanes: lanes}
+	return store.LeaseRequest{
+		Namespace: job.DefaultNamespace, Topic: topic, Max: limit, Wait: wait,
+		Lease: time.Minute, Lanes: lanes,
+	}
 }
 
 // lease leases jobs, which must not fail.
@@ -291,7 +299,10 @@ func TestLease_AnswersAtOnceWithoutAWaitWhileAnotherTopicIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
 		jobs := router.New(f.store)
-		_, err := jobs.PutTopic(f.Context(), store.Topic{Namespace: job.DefaultNamespace, Name: "busy", Policy: policy.Topic{Deliver: policy.DeliverPull}})
+		_, err := jobs.PutTopic(f.Context(), store.Topic{
+			Namespace: job.DefaultNamespace, Name: "busy",
+			Policy: policy.Topic{Deliver: policy.DeliverPull},
+		})
 		require.NoError(t, err)
 		p, _ := f.process()
 		ctx, cancel := context.WithCancel(f.Context())
@@ -300,12 +311,14 @@ func TestLease_AnswersAtOnceWithoutAWaitWhileAnotherTopicIsBusy(t *testing.T) {
 		defer cancel()
 		busy.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = p.Lease(ctx, store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "busy", Max: 100, Wait: time.Second})
+				_, _ = p.Lease(ctx,
+					store.LeaseRequest{Namespace: job.DefaultNamespace, Topic: "busy", Max: 100, Wait: time.Second})
 			}
 		})
 		busy.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				jobs.Insert(f.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{ID: fmt.Sprint("busy-", n), Queue: job.Queue{
+				jobs.Insert(f.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{ID: fmt.Sprint("busy-",
+					n), Queue: job.Queue{
 					Namespace: job.DefaultNamespace, Topic: "busy", Lane: fmt.Sprint("lane-", n),
 				}}}}})
 				time.Sleep(25 * time.Millisecond)
@@ -488,7 +501,8 @@ func TestSettle_LeavesWakeupsToClientsThatWait(t *testing.T) {
 		report := f.report(f.lease(p, 1, time.Minute)[0], store.LeaseDone)
 		var all sync.WaitGroup
 		all.Go(func() {
-			_, more, err := p.Settle(t.Context(), []store.LeaseReport{report}, new(request(1, 500*time.Millisecond, "other")))
+			_, more, err := p.Settle(t.Context(), []store.LeaseReport{report},
+				new(request(1, 500*time.Millisecond, "other")))
 			require.NoError(t, err)
 			require.Equal(t, []string{"other_3"}, ids(more))
 		})
@@ -597,8 +611,8 @@ func TestSettle_RecordsAttempts(t *testing.T) {
 		got := f.get("a_1")
 		require.Equal(t, job.Delivered, got.State)
 		require.Equal(t, []job.Attempt{{
-			N: 1, Kind: job.KindAttempt, StartedAt: leased[0].ClientLease.LeasedAt, Duration: 3 * time.Second, Process: "here/test",
-			Verdict: "delivered", Body: []byte("made report 7"),
+			N: 1, Kind: job.KindAttempt, StartedAt: leased[0].ClientLease.LeasedAt,
+			Duration: 3 * time.Second, Process: "here/test", Verdict: "delivered", Body: []byte("made report 7"),
 		}}, got.History)
 		got = f.get("a_2")
 		require.Equal(t, now.Add(time.Minute).UTC(), got.DueAt.UTC(), "the ladder's wait")
@@ -631,7 +645,8 @@ func TestSettle_AppliesTheJobsOwnTermsAndCallbacks(t *testing.T) {
 		f := start(t, 1, policy.Topic{OnDead: &policy.Callback{URL: "https://callbacks.example"}})
 		p, _ := f.process()
 		spec := job.Spec{
-			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte("body"),
+			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"},
+			BodyKind: job.BodyText, Body: []byte("body"),
 			Terms: policy.Terms{Ladder: policy.Ladder{7 * time.Hour}, Retries: new(1)},
 		}
 		f.insertJobs(store.NewJob{New: job.New{Spec: spec}})
@@ -659,7 +674,8 @@ func TestSettle_AppliesTheJobsOwnLadderWithoutReadingIt(t *testing.T) {
 		p, _ := f.process()
 		f.store = whole
 		f.insertJobs(store.NewJob{New: job.New{Spec: job.Spec{
-			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte("body"),
+			ID: "own", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"},
+			BodyKind: job.BodyText, Body: []byte("body"),
 			Terms: policy.Terms{Ladder: policy.Ladder{time.Minute, 7 * time.Hour}},
 		}}})
 		for _, wait := range []time.Duration{time.Minute, 7 * time.Hour} {
@@ -682,7 +698,8 @@ func TestSettle_ReadsNoJobThatDoesNotEnd(t *testing.T) {
 		f.insert("a_1")
 		require.Equal(t, []error{nil}, f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)))
 		time.Sleep(time.Hour)
-		_, _, err := p.Settle(t.Context(), []store.LeaseReport{f.report(f.lease(p, 1, time.Second)[0], store.LeaseDead)}, nil)
+		_, _, err := p.Settle(t.Context(),
+			[]store.LeaseReport{f.report(f.lease(p, 1, time.Second)[0], store.LeaseDead)}, nil)
 		require.ErrorIs(t, err, store.ErrUnavailable, "its callback needs the job")
 		require.Equal(t, job.Running, f.get("a_1").State)
 	})
@@ -695,7 +712,10 @@ func TestSettle_JobThatExpiresBeforeItsRetryIsDead(t *testing.T) {
 		queue := job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}
 		f.insertJobs(
 			store.NewJob{New: job.New{Spec: job.Spec{ID: "soon", Queue: queue}, ExpiresIn: 30 * time.Second}},
-			store.NewJob{New: job.New{Spec: job.Spec{ID: "over", Queue: queue}, Delay: 2 * time.Second, ExpiresIn: 5 * time.Second}},
+			store.NewJob{New: job.New{
+				Spec: job.Spec{ID: "over", Queue: queue}, Delay: 2 * time.Second,
+				ExpiresIn: 5 * time.Second,
+			}},
 		)
 		report := f.report(f.lease(p, 1, time.Second)[0], store.LeaseRetry)
 		report.After = new(20 * time.Second)
@@ -736,17 +756,21 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 			"topic":     func(l *store.ClientLease) { l.Queue.Topic = "another" },
 			"namespace": func(l *store.ClientLease) { l.Queue.Namespace = "another" },
 
-			"leased at":        func(l *store.ClientLease) { l.LeasedAt = time.UnixMilli(-1 << 62) },
-			"age":              func(l *store.ClientLease) { l.Age = 1e6 * time.Hour },
-			"lateness":         func(l *store.ClientLease) { l.Late = 1e6 * time.Hour },
-			"expiry":           func(l *store.ClientLease) { l.Expires, l.ExpiresIn = true, time.Hour },
-			"attempts":         func(l *store.ClientLease) { l.Attempts++ },
-			"failed attempts":  func(l *store.ClientLease) { l.Attempts, l.FailedAttempts = 7, 7 },
-			"own callbacks":    func(l *store.ClientLease) { l.OwnCallbacks = !l.OwnCallbacks },
-			"retries":          func(l *store.ClientLease) { l.OwnRetries, l.Retries = true, 1000 },
-			"rung":             func(l *store.ClientLease) { l.OwnRetries, l.Retries, l.Rung = true, 1, time.Millisecond },
-			"probe":            func(l *store.ClientLease) { l.Probe = true },
-			"trace":            func(l *store.ClientLease) { l.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
+			"leased at":       func(l *store.ClientLease) { l.LeasedAt = time.UnixMilli(-1 << 62) },
+			"age":             func(l *store.ClientLease) { l.Age = 1e6 * time.Hour },
+			"lateness":        func(l *store.ClientLease) { l.Late = 1e6 * time.Hour },
+			"expiry":          func(l *store.ClientLease) { l.Expires, l.ExpiresIn = true, time.Hour },
+			"attempts":        func(l *store.ClientLease) { l.Attempts++ },
+			"failed attempts": func(l *store.ClientLease) { l.Attempts, l.FailedAttempts = 7, 7 },
+			"own callbacks":   func(l *store.ClientLease) { l.OwnCallbacks = !l.OwnCallbacks },
+			"retries":         func(l *store.ClientLease) { l.OwnRetries, l.Retries = true, 1000 },
+			"rung": func(l *store.ClientLease) {
+				l.OwnRetries, l.Retries, l.Rung = true, 1, time.Millisecond
+			},
+			"probe": func(l *store.ClientLease) { l.Probe = true },
+			"trace": func(l *store.ClientLease) {
+				l.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+			},
 			"a key of its own": func(l *store.ClientLease) { l.Sign(store.LeaseKey{}) },
 			"no lease":         func(l *store.ClientLease) { *l = store.ClientLease{} },
 		} {
@@ -759,7 +783,8 @@ func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 		require.Equal(t, before, f.get(current[0].ID))
 		for _, j := range current {
 			done := f.report(j, store.LeaseDone)
-			require.Equal(t, []error{store.ErrLeaseLost, nil, store.ErrLeaseLost}, f.settle(p, store.LeaseReport{Result: store.LeaseDone}, done, done))
+			require.Equal(t, []error{store.ErrLeaseLost, nil, store.ErrLeaseLost},
+				f.settle(p, store.LeaseReport{Result: store.LeaseDone}, done, done))
 		}
 	})
 }
@@ -815,7 +840,8 @@ func TestSettle_JudgesByTheStoresClock(t *testing.T) {
 		other, _ := f.process()
 		expiring := func(id string) store.NewJob {
 			return store.NewJob{New: job.New{Spec: job.Spec{
-				ID: id, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, BodyKind: job.BodyText, Body: []byte(id),
+				ID: id, Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"},
+				BodyKind: job.BodyText, Body: []byte(id),
 			}, ExpiresIn: 4 * time.Minute}}
 		}
 		f.insertJobs(expiring("a_1"), expiring("a_2"))
@@ -843,7 +869,8 @@ func TestSettle_LeasesTheNextJobsInTheSameCall(t *testing.T) {
 			claims, settles := f.count("Claim").Load(), f.count("Settle").Load()
 			for n := 0; len(leased) > 0; n++ {
 				require.Len(t, leased, 2)
-				reports := []store.LeaseReport{f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseDone)}
+				reports := []store.LeaseReport{f.report(leased[0], store.LeaseDone), f.report(leased[1],
+					store.LeaseDone)}
 				var errs []error
 				var err error
 				errs, leased, err = p.Settle(t.Context(), reports, &next)
@@ -966,7 +993,8 @@ func TestRun_EndsWaitsAndPassesQueuesOnWhenItStops(t *testing.T) {
 		f.insert("a_1")
 		leased := f.lease(other, 1, time.Second)
 		require.Len(t, leased, 1)
-		require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)), "results are recorded while the process stops")
+		require.Equal(t, []error{nil}, f.settle(p, f.report(leased[0], store.LeaseDone)),
+			"results are recorded while the process stops")
 	})
 }
 
@@ -1103,7 +1131,8 @@ func TestSettle_RecordsReportsOfOtherShardsWhenOneIsUnavailable(t *testing.T) {
 		var leased []store.LeasedJob
 		for n := 0; len(leased) < 6; n++ {
 			lane := fmt.Sprint("l", n)
-			if shard := store.ShardOf(2, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}); shard == len(leased)/3 {
+			if shard := store.ShardOf(2, job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}); shard ==
+				len(leased)/3 {
 				f.insert(lane + "_1")
 				leased = append(leased, f.lease(p, 1, time.Second, lane)...)
 			}
@@ -1139,13 +1168,16 @@ func TestSettle_RecordsReportsOfOtherShardsWhenOneIsUnavailable(t *testing.T) {
 
 func TestSettle_AnswersARepeatAsTheFirstTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, 1, policy.Topic{OnDead: &policy.Callback{URL: "https://callbacks.example"}, KeepDead: policy.Retention{Max: new(int64(0))}})
+		f := start(t, 1, policy.Topic{
+			OnDead:   &policy.Callback{URL: "https://callbacks.example"},
+			KeepDead: policy.Retention{Max: new(int64(0))},
+		})
 		p, _ := f.process()
 		f.insert("a_1", "a_2", "a_3", "a_4", "a_5")
 		leased := f.lease(p, 4, time.Second)
 		reports := []store.LeaseReport{
-			f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseRetry), f.report(leased[2], store.LeaseDead),
-			f.report(leased[3], store.LeaseExtend),
+			f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseRetry),
+			f.report(leased[2], store.LeaseDead), f.report(leased[3], store.LeaseExtend),
 		}
 		reports[2].Error = "no such customer"
 		reports[3].For = time.Minute

@@ -57,8 +57,8 @@ const (
 	maxBytes = 4 << 20
 	// callTimeout bounds one call to the store.
 	callTimeout = 10 * time.Second
-	// shortestWait is the time that a wake-up needs: a client that does not wait gets what is there. lookTime bounds how much
-	// longer it waits until all shards were looked at for its topic, each with a Wait of look.
+	// shortestWait is the time that a wake-up needs: a client that does not wait gets what is there. lookTime bounds
+	// how much longer it waits until all shards were looked at for its topic, each with a Wait of look.
 	shortestWait = 50 * time.Millisecond
 	lookTime     = 5 * time.Second
 	look         = 10 * time.Millisecond
@@ -95,8 +95,8 @@ func New(opts Options) *Puller {
 	return p
 }
 
-// Run waits for wake-ups until ctx ends. Then waiting clients get no jobs, and other processes are notified of what this one
-// has not claimed. Run may be called once.
+// Run waits for wake-ups until ctx ends. Then waiting clients get no jobs, and other processes are notified of what
+// this one has not claimed. Run may be called once.
 func (p *Puller) Run(ctx context.Context) {
 	var listeners sync.WaitGroup
 	for n := range p.shards {
@@ -123,8 +123,8 @@ func (p *Puller) Clients() int {
 	return n
 }
 
-// Lease leases jobs to a client. It returns none when there are none until the request's Wait is over, or the process stops.
-// Errors: *store.NotPulledError, store.ErrStopping, the cause of ctx, and those of package store.
+// Lease leases jobs to a client. It returns none when there are none until the request's Wait is over, or the process
+// stops. Errors: *store.NotPulledError, store.ErrStopping, the cause of ctx, and those of package store.
 func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store.LeasedJob, error) {
 	if err := p.checkPulled(ctx, &request); err != nil {
 		return nil, err
@@ -221,7 +221,8 @@ func (p *Puller) listen(ctx context.Context, n int) {
 			pause.Reset()
 		default:
 			p.markLookedAt(n, fresh) // it has nothing for clients that do not wait
-			p.log.Log(ctx, pause.Level(), "waiting for due queues of pulled topics failed, retrying", "shard", n, "err", err)
+			p.log.Log(ctx, pause.Level(), "waiting for due queues of pulled topics failed, "+
+				"retrying", "shard", n, "err", err)
 			pause.Wait(ctx)
 		}
 	}
@@ -238,7 +239,9 @@ func groupsOf(queues []job.Queue) []string {
 }
 
 // wait makes one Wait, until ctx ends or changed is closed.
-func (p *Puller) wait(ctx context.Context, changed <-chan struct{}, n int, options store.WaitOptions) ([]job.Queue, error) {
+func (p *Puller) wait(
+	ctx context.Context, changed <-chan struct{}, n int, options store.WaitOptions,
+) ([]job.Queue, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

@@ -22,12 +22,16 @@ func (s signerFunc) Sign(string, time.Time, []byte) string { return string(s) }
 func TestLease_HasTheRequestOfAPushIfTheClientAsksForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 1, policy.Topic{
-			URL: "https://topic.example", Headers: map[string][]string{"X-Topic": {"1"}, "X-Pin": job.SealedValues("sealed:3"), "X-Api-Key": job.SealedValues("plain:x")}, Retries: new(7),
+			URL: "https://topic.example", Headers: map[string][]string{
+				"X-Topic": {"1"},
+				"X-Pin":   job.SealedValues("sealed:3"), "X-Api-Key": job.SealedValues("plain:x"),
+			}, Retries: new(7),
 		})
 		f.insertJobs(
 			store.NewJob{New: job.New{Spec: job.Spec{
-				ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, Method: "PUT", ContentType: "text/plain",
-				BodyKind: job.BodyText, Body: []byte("1"), Header: map[string][]string{"X-Job": job.SealedValues("sealed:2"), "Authorization": {"Bearer s3cret"}},
+				ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, Method: "PUT",
+				ContentType: "text/plain", BodyKind: job.BodyText, Body: []byte("1"),
+				Header: map[string][]string{"X-Job": job.SealedValues("sealed:2"), "Authorization": {"Bearer s3cret"}},
 			}}},
 		)
 		p, _ := f.process()
@@ -94,7 +98,8 @@ func TestLease_HoldsJobsWhoseHeadersCannotBeOpened(t *testing.T) {
 		f := start(t, 1, policy.Topic{})
 		f.unopened = errors.New("sealed under another key")
 		f.insertJobs(store.NewJob{New: job.New{Spec: job.Spec{
-			ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"}, Header: map[string][]string{"X-Job": job.SealedValues("2")},
+			ID: "a_1", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: "a"},
+			Header: map[string][]string{"X-Job": job.SealedValues("2")},
 		}}})
 		f.insert("b_1")
 		p, _ := f.process()
@@ -113,24 +118,28 @@ func TestSettle_JudgesAnswersAsPushDoes(t *testing.T) {
 		reason policy.Reason
 		wait   time.Duration
 	}{
-		"success":            {store.LeaseReport{Status: 200, Response: []byte("all ok")}, job.Delivered, "", 0},
-		"body of no success": {store.LeaseReport{Status: 200, Response: []byte("sorry")}, job.Scheduled, "", time.Minute},
-		"failure":            {store.LeaseReport{Status: 503}, job.Scheduled, "", time.Minute},
-		"shorter wait":       {store.LeaseReport{Status: 503, After: new(time.Second)}, job.Scheduled, "", time.Minute},
-		"longer wait":        {store.LeaseReport{Status: 503, After: new(time.Hour)}, job.Scheduled, "", time.Hour},
-		"given up":           {store.LeaseReport{Status: 410}, job.Dead, policy.ReasonGaveUp, 0},
-		"no retry":           {store.LeaseReport{Status: 422, NonRetryable: true}, job.Dead, policy.ReasonNonRetryable, 0},
-		"no retry of 5xx":    {store.LeaseReport{Status: 500, NonRetryable: true}, job.Scheduled, "", time.Minute},
+		"success": {store.LeaseReport{Status: 200, Response: []byte("all ok")}, job.Delivered, "", 0},
+		"body of no success": {
+			store.LeaseReport{Status: 200, Response: []byte("sorry")}, job.Scheduled, "", time.Minute,
+		},
+		"failure":         {store.LeaseReport{Status: 503}, job.Scheduled, "", time.Minute},
+		"shorter wait":    {store.LeaseReport{Status: 503, After: new(time.Second)}, job.Scheduled, "", time.Minute},
+		"longer wait":     {store.LeaseReport{Status: 503, After: new(time.Hour)}, job.Scheduled, "", time.Hour},
+		"given up":        {store.LeaseReport{Status: 410}, job.Dead, policy.ReasonGaveUp, 0},
+		"no retry":        {store.LeaseReport{Status: 422, NonRetryable: true}, job.Dead, policy.ReasonNonRetryable, 0},
+		"no retry of 5xx": {store.LeaseReport{Status: 500, NonRetryable: true}, job.Scheduled, "", time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := start(t, 1, policy.Topic{
-					Success: policy.Success{BodyContains: "ok"}, GiveUpOn: []string{"410"}, Ladder: policy.Ladder{time.Minute}, Jitter: new(0.0),
+					Success: policy.Success{BodyContains: "ok"}, GiveUpOn: []string{"410"},
+					Ladder: policy.Ladder{time.Minute}, Jitter: new(0.0),
 				})
 				f.insert("a_1")
 				p, _ := f.process()
 				report := f.report(f.lease(p, 1, 0)[0], store.LeaseAnswered)
-				report.Status, report.Response, report.After, report.NonRetryable = c.report.Status, c.report.Response, c.report.After, c.report.NonRetryable
+				report.Status, report.Response, report.After, report.NonRetryable = c.report.Status, c.report.Response,
+					c.report.After, c.report.NonRetryable
 				require.Equal(t, []error{nil}, f.settle(p, report))
 				require.Equal(t, []error{nil}, f.settle(p, report), "a repeat is answered as the first one")
 				got := f.get("a_1")

@@ -53,7 +53,8 @@ func (q *queues) remove(r *pickedQueue) {
 	}
 }
 
-// pick returns up to claimQueues queues that a client asks for, and has others come before those that its claim will serve.
+// pick returns up to claimQueues queues that a client asks for, and has others come before those that its claim will
+// serve.
 func (q *queues) pick(c *client) (picked []pickedQueue) {
 	for e := q.order.Front(); e != nil && len(picked) < claimQueues; e = e.Next() {
 		if r, _ := e.Value.(*runnable); c.asksFor(r.queue.Lane) {
@@ -103,9 +104,9 @@ type pickedQueue struct {
 	turn    bool // the claim will probably serve it
 }
 
-// pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues do. After a
-// settlement the turn is more often its shard's, whose number and queues are given: these have just had jobs and may have room
-// now. Without one the number is negative.
+// pick returns runnable queues that a client asks for; nil: none. Shards take turns at random, as the topics' queues
+// do. After a settlement the turn is more often its shard's, whose number and queues are given: these have just had
+// jobs and may have room now. Without one the number is negative.
 func (p *Puller) pick(c *client, settled int, queues []job.Queue) *picked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +139,8 @@ func appendSettled(found []pickedQueue, c *client, queues []job.Queue) []pickedQ
 		seen[r.queue] = true
 	}
 	for _, q := range queues {
-		if len(found) < claimQueues && !seen[q] && q.Namespace == c.topic.namespace && q.Topic == c.topic.name && c.asksFor(q.Lane) {
+		if len(found) < claimQueues && !seen[q] && q.Namespace == c.topic.namespace && q.Topic == c.topic.name &&
+			c.asksFor(q.Lane) {
 			seen[q] = true
 			found = append(found, pickedQueue{runnable: &runnable{queue: q}}) // a wake-up makes it another one
 		}

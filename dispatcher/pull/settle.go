@@ -16,14 +16,17 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for each: nil,
-// store.ErrLeaseLost, store.ErrCancelRequested, or why its shard is unavailable. Leases of one shard are settled in order,
-// extensions last. Then it leases jobs as next asks, if it is not nil, as Lease does, but none of a topic that is not pulled any
-// more.
+// Settle ends or extends the leases of a namespace's clients, up to store.MaxBatch of them, and returns an error for
+// each: nil, store.ErrLeaseLost, store.ErrCancelRequested, or why its shard is unavailable. Leases of one shard are
+// settled in order, extensions last. Then it leases jobs as next asks, if it is not nil, as Lease does, but none of a
+// topic that is not pulled any more.
 //
-// Settle returns an error only if it has settled nothing: one of next, after that, means no jobs. A repeat of the same reports
-// within store.TokenTTL returns what the first call did, from any process. Extensions are made again. Without reports it is Lease.
-func (p *Puller) Settle(ctx context.Context, reports []store.LeaseReport, next *store.LeaseRequest) ([]error, []store.LeasedJob, error) {
+// Settle returns an error only if it has settled nothing: one of next, after that, means no jobs. A repeat of the same
+// reports within store.TokenTTL returns what the first call did, from any process. Extensions are made again. Without
+// reports it is Lease.
+func (p *Puller) Settle(
+	ctx context.Context, reports []store.LeaseReport, next *store.LeaseRequest,
+) ([]error, []store.LeasedJob, error) {
 	if len(reports) == 0 && next != nil {
 		leased, err := p.Lease(ctx, *next)
 		return nil, leased, err
@@ -64,9 +67,11 @@ func isSettled(err error) bool {
 	return err == nil || errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrCancelRequested)
 }
 
-// settleAll settles, all shards at once, and claims for a client (nil: none) at the same time, in the same call if the claim is of one
-// of these shards. It sets the error of each item.
-func (p *Puller) settleAll(ctx context.Context, reports []store.LeaseReport, items []settled, errs []error, c *client) []store.LeasedJob {
+// settleAll settles, all shards at once, and claims for a client (nil: none) at the same time, in the same call if the
+// claim is of one of these shards. It sets the error of each item.
+func (p *Puller) settleAll(
+	ctx context.Context, reports []store.LeaseReport, items []settled, errs []error, c *client,
+) []store.LeasedJob {
 	byShard := make([][]int, len(p.shards)) // indexes of items
 	for i := range items {
 		n := store.ShardOf(len(p.shards), items[i].Queue)
@@ -110,11 +115,12 @@ type nextClaim struct {
 	leased []store.LeasedJob
 }
 
-// settleShard settles what is of one shard, and sets the errors of its items. The reports that end attempts go in one call, whose
-// token is made of them, so that a repeat is answered as the first call. Extensions go in another one: the same text asks for more
-// time each time. next (nil: none) is made with the first call, or by itself.
+// settleShard settles what is of one shard, and sets the errors of its items. The reports that end attempts go in one
+// call, whose token is made of them, so that a repeat is answered as the first call. Extensions go in another one: the
+// same text asks for more time each time. next (nil: none) is made with the first call, or by itself.
 func (p *Puller) settleShard(
-	ctx context.Context, n int, indexes []int, reports []store.LeaseReport, items []settled, errs []error, next *nextClaim,
+	ctx context.Context, n int, indexes []int, reports []store.LeaseReport, items []settled, errs []error,
+	next *nextClaim,
 ) {
 	indexes = slices.DeleteFunc(indexes, func(i int) bool { return errors.Is(errs[i], store.ErrLeaseLost) })
 	extends := func(i int) bool { return items[i].Extend > 0 }
@@ -133,12 +139,13 @@ func (p *Puller) settleShard(
 	if len(extensions) > 0 {
 		p.settlePart(ctx, n, p.opts.Owner.NewToken(), extensions, items, errs, next)
 	} else if next != nil {
-		next.leased, _ = p.claimGranted(ctx, next.client, next.from, next.grant) // an error means no jobs, and was logged
+		// an error means no jobs, and was logged
+		next.leased, _ = p.claimGranted(ctx, next.client, next.from, next.grant)
 	}
 }
 
-// tokenOf returns the token of a settlement of some reports, the same for the same reports. Nobody can guess it who does not know
-// the leases.
+// tokenOf returns the token of a settlement of some reports, the same for the same reports. Nobody can guess it who
+// does not know the leases.
 func tokenOf(reports []store.LeaseReport, indexes []int) store.Token {
 	h := sha256.New()
 	text := make([]byte, 0, 512)
@@ -197,7 +204,8 @@ func (p *Puller) settlePart(
 	p.claimed(next.client.topic, next.from, store.ClaimResult{})
 }
 
-// pickSettled returns queues to claim from while items are settled, of the shard with the most of them or another; nil: none.
+// pickSettled returns queues to claim from while items are settled, of the shard with the most of them or another; nil:
+// none.
 func (p *Puller) pickSettled(c *client, items []settled, byShard [][]int) *picked {
 	best := 0
 	for n, indexes := range byShard {
@@ -216,7 +224,9 @@ func (p *Puller) pickSettled(c *client, items []settled, byShard [][]int) *picke
 }
 
 // settleOn settles on one shard, one by one after a rejection. put takes the error of each item.
-func (p *Puller) settleOn(ctx context.Context, n int, token store.Token, items []store.Settlement, put func(k int, err error)) {
+func (p *Puller) settleOn(
+	ctx context.Context, n int, token store.Token, items []store.Settlement, put func(k int, err error),
+) {
 	_, errs, _, err := p.exchange(ctx, n, token, items, nil)
 	switch {
 	case err == nil:
@@ -228,7 +238,8 @@ func (p *Puller) settleOn(ctx context.Context, n int, token store.Token, items [
 			put(k, err)
 		}
 	case len(items) == 1:
-		p.log.Error("settlement of a lease rejected, its job is due again when the lease expires", "job", items[0].Ref.ID, "topic", items[0].Queue.Topic, "err", err)
+		p.log.Error("settlement of a lease rejected, its job is due again when the lease "+
+			"expires", "job", items[0].Ref.ID, "topic", items[0].Queue.Topic, "err", err)
 		put(0, store.ErrLeaseLost)
 	default:
 		for k := range items {
@@ -246,7 +257,8 @@ func (p *Puller) settleQuietly(ctx context.Context, n int, items []store.Settlem
 		}
 	})
 	if failed != nil {
-		p.log.Warn("leased jobs could not be put back, they are due again when their leases expire", "shard", n, "jobs", len(items), "err", failed)
+		p.log.Warn("leased jobs could not be put back, they are due again when their leases expire", "shard", n, "jobs",
+			len(items), "err", failed)
 	}
 }
 
@@ -258,8 +270,8 @@ func (p *Puller) observe(ctx context.Context, item *settled, err error) {
 	}
 	if item.result != nil {
 		p.attemptEnded(ctx, pool.AttemptEvent{
-			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Verdict: item.Verdict, Result: item.result, Late: item.lease.Late,
-			Job: item.job, Record: item.Attempt,
+			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Verdict: item.Verdict,
+			Result: item.result, Late: item.lease.Late, Job: item.job, Record: item.Attempt,
 		}, item.span)
 	}
 }
@@ -283,7 +295,8 @@ func (p *Puller) attemptEnded(ctx context.Context, e pool.AttemptEvent, span poo
 	if span != nil {
 		log = log.With("trace_id", span.TraceID())
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "attempt", slog.String("job", e.Job.ID), slog.String("namespace", e.Namespace), slog.String("topic", e.Topic),
-		slog.String("lane", e.Job.Lane), slog.Int("attempt", e.Record.N), slog.String("verdict", e.Verdict.Kind.String()),
-		slog.String("reason", string(e.Verdict.Reason)), slog.String("err", e.Record.Error), slog.Int("suppressed", suppressed))
+	log.LogAttrs(ctx, slog.LevelInfo, "attempt", slog.String("job", e.Job.ID), slog.String("namespace", e.Namespace),
+		slog.String("topic", e.Topic), slog.String("lane", e.Job.Lane), slog.Int("attempt", e.Record.N),
+		slog.String("verdict", e.Verdict.Kind.String()), slog.String("reason", string(e.Verdict.Reason)),
+		slog.String("err", e.Record.Error), slog.Int("suppressed", suppressed))
 }

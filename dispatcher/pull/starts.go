@@ -34,8 +34,8 @@ type grant struct {
 // isLate reports whether a rate no longer allows the starts.
 func (g grant) isLate() bool { return g.rate.Limited() && time.Now().After(g.until) }
 
-// takeStarts returns how many jobs of a topic may be claimed now, up to most. When the topic's rate allows none, its clients are
-// woken as soon as it may.
+// takeStarts returns how many jobs of a topic may be claimed now, up to most. When the topic's rate allows none, its
+// clients are woken as soon as it may.
 func (p *Puller) takeStarts(ctx context.Context, t *topic, most int) (grant, error) {
 	rate := p.opts.Policies.Topic(t.namespace, t.name).Rate
 	if !rate.Limited() {
@@ -56,7 +56,8 @@ func (p *Puller) takeStarts(ctx context.Context, t *topic, most int) (grant, err
 		g.n, next = permits[0].Starts, min(permits[0].Next, startsRetry)
 	}
 	if g.n == 0 {
-		_ = p.opts.Policies.Update(callCtx) // with an error the old ones apply; no claim reports a change while there is none
+		// with an error the old ones apply; no claim reports a change while there is none
+		_ = p.opts.Policies.Update(callCtx)
 		p.mu.Lock()
 		t.starts.next = time.Now().Add(next)
 		p.mu.Unlock()
@@ -72,8 +73,8 @@ func (p *Puller) takeStarts(ctx context.Context, t *topic, most int) (grant, err
 	return g, nil
 }
 
-// takeLeftStarts takes starts that were granted before; not ok: there are none, and none can be requested yet if the grant is for
-// a rate.
+// takeLeftStarts takes starts that were granted before; not ok: there are none, and none can be requested yet if the
+// grant is for a rate.
 func (p *Puller) takeLeftStarts(t *topic, rate policy.Rate, most int) (g grant, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

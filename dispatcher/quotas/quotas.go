@@ -46,8 +46,8 @@ func (q *Quotas) usageOf(namespace string) *usage {
 	return u
 }
 
-// A Reservation is the room in a namespace's quota of unfinished jobs that the registrations of one request hold while they
-// are in flight.
+// A Reservation is the room in a namespace's quota of unfinished jobs that the registrations of one request hold while
+// they are in flight.
 type Reservation struct {
 	namespace string
 	usage     *usage
@@ -79,8 +79,8 @@ func sizeOf(n *store.NewJob, bytes bool) store.Usage {
 	return size
 }
 
-// Reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after the
-// jobs were inserted, and an error by index for each job that must not be inserted. Jobs with a known id are never
+// Reserve reserves room for jobs in the quotas of their namespaces. It returns the reservations, to be released after
+// the jobs were inserted, and an error by index for each job that must not be inserted. Jobs with a known id are never
 // refused: the store answers them as repeats.
 func (q *Quotas) Reserve(ctx context.Context, jobs []store.NewJob) (reservations []*Reservation, over map[int]error) {
 	var first, n int
@@ -189,8 +189,8 @@ func (a *admission) over(quota string) error {
 	return &job.QuotaError{Quota: quota, Limit: limit, RetryAfter: quotaRetryAfter}
 }
 
-// askRate counts the jobs as registrations. Of those beyond the rate it refuses those with unknown ids. The room that they
-// have reserved is given back with the rest.
+// askRate counts the jobs as registrations. Of those beyond the rate it refuses those with unknown ids. The room that
+// they have reserved is given back with the rest.
 func (a *admission) askRate(ctx context.Context) error {
 	wanted := len(a.jobs)
 	if a.looked {

@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// countEvery is the time between two counts of what a namespace uses, while it registers jobs. A count that takes long
-	// is repeated after countShare times its duration.
+	// countEvery is the time between two counts of what a namespace uses, while it registers jobs. A count that takes
+	// long is repeated after countShare times its duration.
 	countEvery = time.Second
 	countShare = 10
-	// countKept is how long registrations go on with the last count while counts fail, and how old it may be for one that stays
-	// below half the quota. They do not exceed the quota by it: what this process has registered since is added.
+	// countKept is how long registrations go on with the last count while counts fail, and how old it may be for one
+	// that stays below half the quota. They do not exceed the quota by it: what this process has registered since is
+	// added.
 	countKept = time.Minute
 	// countTimeout bounds a count, and countPause is the pause after one that failed.
 	countTimeout = 10 * time.Second
@@ -56,16 +57,17 @@ type countFlight struct {
 	err          error // valid after done is closed
 }
 
-// A room is the answer to a reservation: how many jobs have room, from the first, what they use, and the name of the quota
-// that the next one exceeds.
+// A room is the answer to a reservation: how many jobs have room, from the first, what they use, and the name of the
+// quota that the next one exceeds.
 type room struct {
 	jobs  int
 	size  store.Usage
 	short string
 }
 
-// reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with whole.
-// Fewer than all have room only by a count that is at most countEvery old, or the last one if counts fail. release must follow.
+// reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with
+// whole. Fewer than all have room only by a count that is at most countEvery old, or the last one if counts fail.
+// release must follow.
 func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (room, error) {
 	for waited := (*countFlight)(nil); ; {
 		r, wait := u.tryReserve(limits, sizes, whole)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// punctual is how late a tick may be that runs whatever CatchUp says. It outlives a few leases, so that a process that
-	// dies in a step costs no tick.
+	// punctual is how late a tick may be that runs whatever CatchUp says. It outlives a few leases, so that a process
+	// that dies in a step costs no tick.
 	punctual = time.Minute
 	// maxMissed bounds the missed ticks of a cron text that one step counts, so that it ends soon after a year.
 	maxMissed = 10_000
@@ -51,11 +51,13 @@ func (s *step) findDue(next time.Time) *dueTicks {
 	return d
 }
 
-// skipMissed counts ticks that are missed, and reports whether it has counted all of them. It records the newest ones only.
+// skipMissed counts ticks that are missed, and reports whether it has counted all of them. It records the newest ones
+// only.
 func (s *step) skipMissed() bool {
 	n, last := s.ticks.Count(s.Passed, s.Due.MissedUntil, maxMissed)
 	var newest []time.Time
-	for tick, ok := last, n > 0; ok && tick.After(s.Passed) && len(newest) < store.MaxScheduleTicks; tick, ok = s.ticks.Last(tick.Add(-1)) {
+	for tick, ok := last, n > 0; ok && tick.After(s.Passed) &&
+		len(newest) < store.MaxScheduleTicks; tick, ok = s.ticks.Last(tick.Add(-1)) {
 		newest = append(newest, tick)
 	}
 	s.Counts.Missed += n - int64(len(newest))

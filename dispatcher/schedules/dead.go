@@ -90,12 +90,14 @@ func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
 	}
 	s.doc.Paused = true
 	s.doc.Pause = policy.Pause{
-		At: job.Millis(s.claimedAt), By: actorOf(s.name), Note: fmt.Sprintf("the last %d jobs died (pause_after_dead)", s.DeadInRow),
+		At: job.Millis(s.claimedAt), By: actorOf(s.name),
+		Note: fmt.Sprintf("the last %d jobs died (pause_after_dead)", s.DeadInRow),
 	}
 	if _, err := s.write(ctx, s.stored, s.doc); err != nil {
 		return false, err // also after a change meanwhile: the next step reads it
 	}
 	s.Paused, s.Due = true, nil
-	s.opts.Logger.Warn("schedule paused, because its last jobs died", "schedule", s.name, "namespace", s.namespace, "dead", s.DeadInRow)
+	s.opts.Logger.Warn("schedule paused, because its last jobs died", "schedule", s.name, "namespace",
+		s.namespace, "dead", s.DeadInRow)
 	return true, nil
 }

@@ -79,7 +79,8 @@ func (s *Service) Each(ctx context.Context, do func(*store.Schedule) error) erro
 	})
 }
 
-// restoreJobs restarts those of some schedules that have lost their internal jobs. Unreadable ones are left to their steps.
+// restoreJobs restarts those of some schedules that have lost their internal jobs. Unreadable ones are left to their
+// steps.
 func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error {
 	var found []*document
 	var keys []store.DocumentKey
@@ -87,7 +88,8 @@ func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error 
 	for i := range docs {
 		if d, err := decode(&docs[i]); err == nil {
 			key := docs[i].Key
-			found, keys, refs = append(found, d), append(keys, key), append(refs, job.Ref{Namespace: key.Namespace, ID: d.JobID})
+			found, keys, refs = append(found, d), append(keys, key), append(refs,
+				job.Ref{Namespace: key.Namespace, ID: d.JobID})
 		}
 	}
 	statuses, err := s.opts.Jobs.StatusOnAny(ctx, refs)
@@ -103,15 +105,18 @@ func (s *Service) restoreJobs(ctx context.Context, docs []store.Document) error 
 		case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
 			return err
 		case err != nil: // it does not stop the search for others
-			s.opts.Logger.Error("schedule has no internal job, restarting it failed", "schedule", keys[i].Name, "namespace", keys[i].Namespace, "err", err)
+			s.opts.Logger.Error("schedule has no internal job, restarting it "+
+				"failed", "schedule", keys[i].Name, "namespace", keys[i].Namespace, "err", err)
 		}
 	}
 	return nil
 }
 
-// restart gives a schedule whose internal job is lost, as by the document lost, a new one, and returns its document; nil: it
-// was deleted.
-func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *document) (*document, store.Document, error) {
+// restart gives a schedule whose internal job is lost, as by the document lost, a new one, and returns its document;
+// nil: it was deleted.
+func (s *Service) restart(
+	ctx context.Context, key store.DocumentKey, lost *document,
+) (*document, store.Document, error) {
 	for range maxConflicts {
 		d, doc, err := s.read(ctx, key.Namespace, key.Name)
 		switch {
@@ -126,7 +131,10 @@ func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *docu
 		}
 		if d.MaxRuns > 0 && !d.Paused {
 			d.Paused = true
-			d.Pause = policy.Pause{At: now, By: actorOf(key.Name), Note: "its counts were lost with data of the store: once resumed, max_runs counts from 0"}
+			d.Pause = policy.Pause{
+				At: now, By: actorOf(key.Name),
+				Note: "its counts were lost with data of the store: once resumed, max_runs counts from 0",
+			}
 		}
 		if err := s.insert(ctx, key, d); err != nil {
 			return nil, doc, err
@@ -137,7 +145,8 @@ func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *docu
 		}
 		if err == nil {
 			s.opts.Logger.Error(
-				"schedule had lost its progress with data of the store: ticks count from now on", "schedule", key.Name, "namespace", key.Namespace,
+				"schedule had lost its progress with data of the store: ticks count from now on", "schedule", key.Name,
+				"namespace", key.Namespace,
 			)
 		}
 		return d, doc, err
@@ -145,7 +154,8 @@ func (s *Service) restart(ctx context.Context, key store.DocumentKey, lost *docu
 	return nil, store.Document{}, store.ErrContended
 }
 
-// InternalJob returns the internal job of the schedule that a document holds. The error is that of a document that cannot be decoded.
+// InternalJob returns the internal job of the schedule that a document holds. The error is that of a document that
+// cannot be decoded.
 func InternalJob(doc *store.Document) (job.Ref, error) {
 	d, err := decode(doc)
 	if err != nil {

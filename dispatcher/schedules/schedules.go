@@ -1,17 +1,18 @@
 // Package schedules runs schedules: each tick of a schedule registers one job.
 //
-// A schedule is a document, which only requests change, and an internal job that never ends while the document exists. The
-// job is due at the next tick. Its step reads the document, decides which ticks run, and its settlement writes their jobs to
-// the outbox, stores the ticks as passed, and is due again at the next tick: all at once. So a crash at any moment repeats a
-// step or nothing, and the ids of the jobs (job.TickID) make a repeated tick the same job. All times are the store's, so the
-// clocks of processes do not matter. A schedule costs nothing between two ticks.
+// A schedule is a document, which only requests change, and an internal job that never ends while the document exists.
+// The job is due at the next tick. Its step reads the document, decides which ticks run, and its settlement writes
+// their jobs to the outbox, stores the ticks as passed, and is due again at the next tick: all at once. So a crash at
+// any moment repeats a step or nothing, and the ids of the jobs (job.TickID) make a repeated tick the same job. All
+// times are the store's, so the clocks of processes do not matter. A schedule costs nothing between two ticks.
 //
-// The internal job is inserted before the document, so a document without an unfinished job has lost it, with the progress:
-// to a failover of the store, or to the purge of a namespace. It gets a new job, which counts ticks from then on. What only the
-// progress knew is not guessed, since no tick may run twice: a backfill ends, and a schedule with MaxRuns is paused.
+// The internal job is inserted before the document, so a document without an unfinished job has lost it, with the
+// progress: to a failover of the store, or to the purge of a namespace. It gets a new job, which counts ticks from then
+// on. What only the progress knew is not guessed, since no tick may run twice: a backfill ends, and a schedule with
+// MaxRuns is paused.
 //
-// A change of the document makes the internal job due at once. If a process dies in between, the client has no answer yet and
-// repeats the request; a change that is never repeated holds from the next step on, after a day at most.
+// A change of the document makes the internal job due at once. If a process dies in between, the client has no answer
+// yet and repeats the request; a change that is never repeated holds from the next step on, after a day at most.
 package schedules
 
 import (
@@ -42,8 +43,8 @@ type Jobs interface {
 // Registrar checks and completes jobs as for a request that registers them. A refused job has a *job.InvalidError; of
 // PrepareJobs also a *job.UndeclaredTopicError, or a *job.QuotaError. Other errors say nothing about the job.
 type Registrar interface {
-	// CheckJob checks the job of a schedule, and returns it with its secrets sealed for their origins. Its errors name fields
-	// of the schedule, such as /job/url.
+	// CheckJob checks the job of a schedule, and returns it with its secrets sealed for their origins. Its errors name
+	// fields of the schedule, such as /job/url.
 	CheckJob(ctx context.Context, n job.New) (job.Spec, error)
 	// PrepareJobs completes the jobs of ticks. With an error it returns those before the first that was refused.
 	PrepareJobs(ctx context.Context, jobs []job.New) ([]store.NewJob, error)
@@ -103,8 +104,8 @@ type progress struct {
 	// DeadUntil do not count: after a pause, those from before it may still die.
 	DeadInRow int       `json:"dead_in_row,omitempty"`
 	DeadUntil time.Time `json:"dead_until,omitzero"`
-	// Undecided are ticks before Last, in Unix seconds, whose jobs were unfinished: at most maxUndecided. Of more, those of which
-	// nothing is known are not looked at, and then the newest.
+	// Undecided are ticks before Last, in Unix seconds, whose jobs were unfinished: at most maxUndecided. Of more,
+	// those of which nothing is known are not looked at, and then the newest.
 	Undecided []int64   `json:"undecided,omitempty"`
 	Backfill  *backfill `json:"backfill,omitempty"`
 }

@@ -64,16 +64,23 @@ func (r *registrar) PrepareJobs(_ context.Context, jobs []job.New) ([]store.NewJ
 
 // service returns the schedules of a store.
 func service(s store.Store, r schedules.Registrar) *schedules.Service {
-	return schedules.New(schedules.Options{Settings: s, Jobs: router.New(s), Registrar: r, Logger: slog.New(slog.DiscardHandler)})
+	return schedules.New(schedules.Options{
+		Settings: s, Jobs: router.New(s), Registrar: r,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 }
 
-// start runs a process on a store: a carrier and the steps of schedules. It is stopped at the latest when the test ends.
+// start runs a process on a store: a carrier and the steps of schedules. It is stopped at the latest when the test
+// ends.
 func start(t testing.TB, s store.Store, r schedules.Registrar) (stop context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	log := slog.New(slog.DiscardHandler)
 	made := service(s, r)
-	runner := internaljobs.New(internaljobs.Options{Store: s, Logger: log, Handlers: map[string]internaljobs.Handler{job.ScheduleTopic: made.Step}})
+	runner := internaljobs.New(internaljobs.Options{
+		Store: s, Logger: log,
+		Handlers: map[string]internaljobs.Handler{job.ScheduleTopic: made.Step},
+	})
 	var all sync.WaitGroup
 	all.Go(func() { carrier.New(router.New(s), log).Run(ctx) })
 	all.Go(func() { runner.Run(ctx) })
@@ -90,8 +97,8 @@ func newModel() store.Store { return storetest.NewModel(storetest.ModelOptions{S
 // settings are those of a schedule with a job.
 func settings(spec schedule.Spec) store.ScheduleSettings {
 	return store.ScheduleSettings{
-		Spec: spec, Job: job.Spec{Queue: job.Queue{Topic: topic, Lane: "a"}, URL: "https://a.example/"}, Overlap: store.OverlapAllow,
-		CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpLast},
+		Spec: spec, Job: job.Spec{Queue: job.Queue{Topic: topic, Lane: "a"}, URL: "https://a.example/"},
+		Overlap: store.OverlapAllow, CatchUp: store.CatchUp{Window: time.Hour, Runs: store.CatchUpLast},
 	}
 }
 
@@ -172,13 +179,16 @@ func mortal(s store.Store, random *rand.Rand, share float64, mu *sync.Mutex) (wr
 	}), died
 }
 
-// Three processes, each of which dies again and again in a call that claims, settles or carries, with a clock hours behind the
-// store's.
+// Three processes, each of which dies again and again in a call that claims, settles or carries, with a clock hours
+// behind the store's.
 func TestSchedules_MakeOneJobOfEachTickWhateverDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 20 * time.Second
 		const ahead = 5 * time.Hour
-		s := storetest.NewModel(storetest.ModelOptions{Shards: 2, Now: func() time.Time { return time.Now().Add(ahead) }})
+		s := storetest.NewModel(storetest.ModelOptions{
+			Shards: 2,
+			Now:    func() time.Time { return time.Now().Add(ahead) },
+		})
 		random := rand.New(rand.NewPCG(1, 1))
 		var mu sync.Mutex
 		deaths := 0
@@ -269,7 +279,8 @@ func TestSchedules_CostNothingBetweenTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		with = calls(t, func(s store.Store) {
 			for i := range testlevel.Of(200, store.MaxSchedules) {
-				_, err := service(s, new(registrar)).Put(t.Context(), ns, "s"+strconv.Itoa(i), 0, func(stored *store.Schedule) error {
+				_, err := service(s, new(registrar)).Put(t.Context(), ns, "s"+
+					strconv.Itoa(i), 0, func(stored *store.Schedule) error {
 					stored.ScheduleSettings = settings(schedule.Spec{Cron: "0 8 1 6 *", Timezone: "Europe/Berlin"})
 					return nil
 				})
@@ -284,9 +295,11 @@ func TestSchedules_CostNothingBetweenTicks(t *testing.T) {
 	}
 }
 
-// catchUp creates a schedule, lets it run for a while, stops the process for some time, and returns the ticks that ran after the
-// outage began, the schedule, and the time of the outage.
-func catchUp(t *testing.T, set store.ScheduleSettings, outage time.Duration) (ran []time.Time, found store.Schedule, from, to time.Time) {
+// catchUp creates a schedule, lets it run for a while, stops the process for some time, and returns the ticks that ran
+// after the outage began, the schedule, and the time of the outage.
+func catchUp(
+	t *testing.T, set store.ScheduleSettings, outage time.Duration,
+) (ran []time.Time, found store.Schedule, from, to time.Time) {
 	t.Helper()
 	s := newModel()
 	stop := start(t, s, new(registrar))
@@ -315,10 +328,19 @@ func TestCatchUp_RunsTheLateTicksThatItShould(t *testing.T) {
 		newest, late bool
 	}{
 		{catchUp: store.CatchUp{Runs: store.CatchUpNone, Window: time.Hour}, outage: 65 * time.Minute, missed: 6},
-		{catchUp: store.CatchUp{Runs: store.CatchUpLast, Window: time.Hour}, outage: 65 * time.Minute, run: 1, missed: 5, newest: true},
+		{
+			catchUp: store.CatchUp{Runs: store.CatchUpLast, Window: time.Hour}, outage: 65 * time.Minute, run: 1,
+			missed: 5, newest: true,
+		},
 		{catchUp: store.CatchUp{Runs: store.CatchUpLast, Window: 2 * time.Minute}, outage: 65 * time.Minute, missed: 6},
-		{catchUp: store.CatchUp{Runs: store.CatchUpAll, Window: 36 * time.Minute}, outage: 65 * time.Minute, run: 4, missed: 2, newest: true},
-		{catchUp: store.CatchUp{Runs: store.CatchUpAll, Window: 24 * time.Hour}, outage: 65 * time.Minute, run: 6, newest: true},
+		{
+			catchUp: store.CatchUp{Runs: store.CatchUpAll, Window: 36 * time.Minute}, outage: 65 * time.Minute, run: 4,
+			missed: 2, newest: true,
+		},
+		{
+			catchUp: store.CatchUp{Runs: store.CatchUpAll, Window: 24 * time.Hour},
+			outage:  65 * time.Minute, run: 6, newest: true,
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			set := every(period)
@@ -346,7 +368,8 @@ func TestCatchUp_LeavesPunctualTicksAlone(t *testing.T) {
 	})
 }
 
-// A year without a process: at most 1,000 ticks of each minute run, ten a second, and the others are counted in bounded steps.
+// A year without a process: at most 1,000 ticks of each minute run, ten a second, and the others are counted in bounded
+// steps.
 func TestCatchUp_IsBoundedAfterAYear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const year = 365 * 24 * time.Hour
@@ -400,7 +423,8 @@ func TestCatchUp_CountsMissedTicksInFewSteps(t *testing.T) {
 			require.LessOrEqual(t, found.Counts.Run, int64(75), "those of the last minute, and of the time since")
 			require.Less(t, steps.Load(), int64(30))
 			require.Len(t, found.Last, store.MaxScheduleTicks)
-			require.True(t, slices.IsSortedFunc(found.Last, func(a, b store.ScheduleTick) int { return a.At.Compare(b.At) }))
+			require.True(t,
+				slices.IsSortedFunc(found.Last, func(a, b store.ScheduleTick) int { return a.At.Compare(b.At) }))
 		})
 	}
 }
@@ -677,7 +701,10 @@ func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
 		put(t, s, every(24*time.Hour))
 		time.Sleep(time.Second)
 		ctx, leave := context.WithCancel(t.Context())
-		leaving := schedules.New(schedules.Options{Settings: leftAfter{s, leave}, Jobs: heeding{router.New(s)}, Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler)})
+		leaving := schedules.New(schedules.Options{
+			Settings: leftAfter{s, leave}, Jobs: heeding{router.New(s)},
+			Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler),
+		})
 		_, _ = leaving.Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
@@ -693,7 +720,9 @@ type leftAfter struct {
 	leave context.CancelFunc
 }
 
-func (l leftAfter) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (l leftAfter) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	defer l.leave()
 	return l.Store.PutDocument(ctx, token, doc, limits)
 }
@@ -774,7 +803,8 @@ func TestChange_IsRefusedBeforeItsRevision(t *testing.T) {
 	_, err := made.NewJob(t.Context(), ns, name, hide)
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = s.PutDocument(t.Context(), store.NewToken(), store.Document{
-		Key: store.DocumentKey{Kind: store.KindSchedule, Namespace: ns, Name: name}, Value: []byte("["), Revision: stored.Revision,
+		Key: store.DocumentKey{Kind: store.KindSchedule, Namespace: ns, Name: name}, Value: []byte("["),
+		Revision: stored.Revision,
 	}, policy.Limits{})
 	require.NoError(t, err)
 	_, err = made.Put(t.Context(), ns, name, 0, func(found *store.Schedule) error {
@@ -804,7 +834,8 @@ func TestPut_StartsTheScheduleWhoseRequestIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
 		interrupted := storetest.Faulty(s, storetest.Nth("Replace", 1, storetest.Before))
-		_, err := service(interrupted, new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
+		_, err := service(interrupted,
+			new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
 		})
@@ -857,7 +888,8 @@ func TestRestart_LetsTheTicksGoOn(t *testing.T) {
 	}
 }
 
-// With the internal job its progress is lost: a backfill does not run again, and max_runs does not count from 0 unasked.
+// With the internal job its progress is lost: a backfill does not run again, and max_runs does not count from 0
+// unasked.
 func TestRestart_RunsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
@@ -868,7 +900,8 @@ func TestRestart_RunsNothingTwice(t *testing.T) {
 		set.MaxRuns = 10
 		put(t, s, set)
 		order := store.Backfill{
-			After: began, Before: began.Add(time.Hour), Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: job.Millis(time.Now()), Total: 60,
+			After: began, Before: began.Add(time.Hour), Rate: policy.Rate{Starts: 100, Per: time.Second},
+			CreatedAt: job.Millis(time.Now()), Total: 60,
 		}
 		change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
 		time.Sleep(20 * time.Minute)
@@ -913,14 +946,17 @@ func TestRun_RestartsTheOthersAfterAnError(t *testing.T) {
 // unwritable is a store that refuses the document of the schedule a.
 type unwritable struct{ store.Store }
 
-func (u unwritable) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (u unwritable) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	if doc.Key.Name == "a" {
 		return doc, errors.New("redis: ERR")
 	}
 	return u.Store.PutDocument(ctx, token, doc, limits)
 }
 
-// A schedule whose progress this program cannot read is shown as unreadable, among others. It can be put anew, and deleted.
+// A schedule whose progress this program cannot read is shown as unreadable, among others. It can be put anew, and
+// deleted.
 func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
@@ -933,7 +969,8 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 		j, err := r.Get(t.Context(), page.Jobs[0].Ref())
 		require.NoError(t, err)
 		j.Body = []byte("[]")
-		_, err = r.Replace(t.Context(), j.Ref(), store.Replacement{Kind: job.EventEdited, Fields: []string{"body"}, Spec: &j.Spec, IfVersion: j.Version})
+		_, err = r.Replace(t.Context(), j.Ref(),
+			store.Replacement{Kind: job.EventEdited, Fields: []string{"body"}, Spec: &j.Spec, IfVersion: j.Version})
 		require.NoError(t, err)
 		all, err := service(s, nil).List(t.Context(), ns, "", 10)
 		require.NoError(t, err)
@@ -943,7 +980,10 @@ func TestList_ShowsSchedulesWhoseProgressIsUnreadable(t *testing.T) {
 		time.Sleep(time.Minute + time.Second)
 		require.Equal(t, store.ScheduleCounts{Run: 1}, get(t, s).Counts)
 		time.Sleep(time.Hour)
-		page, err = r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, States: []job.State{job.Scheduled, job.Ready, job.Running}, Limit: 10})
+		page, err = r.List(t.Context(), store.Filter{
+			Namespace: ns, Topic: job.ScheduleTopic,
+			States: []job.State{job.Scheduled, job.Ready, job.Running}, Limit: 10,
+		})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1, "the old internal job ends")
 		require.NoError(t, service(s, nil).Delete(t.Context(), ns, name, 0, nil))
@@ -1013,7 +1053,8 @@ type counting struct {
 }
 
 func (c counting) Shards() []store.Shard {
-	return storetest.WrapShards(c.Store, func(_ int, next store.Shard) store.Shard { return countingShard{next, c.calls} })
+	return storetest.WrapShards(c.Store,
+		func(_ int, next store.Shard) store.Shard { return countingShard{next, c.calls} })
 }
 
 type countingShard struct {
@@ -1069,7 +1110,9 @@ func TestStep_RecordsTicksWhoseJobsAreRefused(t *testing.T) {
 
 // What is not the job's fault costs no tick and ends no backfill: the step is repeated.
 func TestStep_IsRepeatedAfterErrorsThatRefuseNoJob(t *testing.T) {
-	for _, err := range []error{context.DeadlineExceeded, context.Canceled, store.ErrContended, errors.New("redis: ERR"), store.ErrUnavailable} {
+	for _, err := range []error{
+		context.DeadlineExceeded, context.Canceled, store.ErrContended, errors.New("redis: ERR"), store.ErrUnavailable,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newModel()
 			r := new(registrar)
@@ -1079,7 +1122,10 @@ func TestStep_IsRepeatedAfterErrorsThatRefuseNoJob(t *testing.T) {
 			put(t, s, every(time.Minute))
 			time.Sleep(time.Second)
 			r.fail(err)
-			order := store.Backfill{After: began, Before: time.Now().Truncate(time.Minute), Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: time.Now()}
+			order := store.Backfill{
+				After: began, Before: time.Now().Truncate(time.Minute),
+				Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: time.Now(),
+			}
 			change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
 			time.Sleep(time.Minute)
 			r.fail(nil)
@@ -1101,8 +1147,8 @@ func TestBackfill_RunsPastTicksOnceAtItsRate(t *testing.T) {
 		put(t, s, every(time.Minute))
 		time.Sleep(10 * time.Minute)
 		order := store.Backfill{
-			After: began, Before: time.Now().Truncate(time.Minute).Add(time.Minute), Rate: policy.Rate{Starts: 1, Per: 2 * time.Second},
-			CreatedAt: job.Millis(time.Now()), Total: 131,
+			After: began, Before: time.Now().Truncate(time.Minute).Add(time.Minute),
+			Rate: policy.Rate{Starts: 1, Per: 2 * time.Second}, CreatedAt: job.Millis(time.Now()), Total: 131,
 		}
 		change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
 		time.Sleep(30 * time.Second)
@@ -1132,7 +1178,8 @@ func TestBackfill_RunsTicksThatTheScheduleHasNotPassed(t *testing.T) {
 			time.Sleep(30 * time.Minute)
 			now := time.Now().Truncate(time.Minute)
 			order := store.Backfill{
-				After: now.Add(-time.Hour), Before: now, Rate: policy.Rate{Starts: 100, Per: time.Second}, CreatedAt: job.Millis(time.Now()), Total: 60,
+				After: now.Add(-time.Hour), Before: now, Rate: policy.Rate{Starts: 100, Per: time.Second},
+				CreatedAt: job.Millis(time.Now()), Total: 60,
 			}
 			change(t, s, func(stored *store.Schedule) { stored.Backfill = &order })
 			time.Sleep(25 * time.Minute)
@@ -1148,7 +1195,8 @@ func TestPut_RefusesMoreSchedulesThanFit(t *testing.T) {
 		s := newModel()
 		jobs := make([]store.NewJob, store.MaxSchedules)
 		for i := range jobs {
-			n := job.New{Spec: job.Spec{ID: fmt.Sprint("x", i), Queue: job.Queue{Namespace: ns, Topic: job.ScheduleTopic, Lane: "x"}}, Delay: time.Hour}
+			n := job.New{Spec: job.Spec{ID: fmt.Sprint("x",
+				i), Queue: job.Queue{Namespace: ns, Topic: job.ScheduleTopic, Lane: "x"}}, Delay: time.Hour}
 			jobs[i] = store.NewJob{New: n, Fingerprint: codec.Fingerprint(&n)}
 		}
 		for _, result := range router.New(s).Insert(t.Context(), jobs) {

@@ -26,12 +26,13 @@ const (
 	shownTicks = 10
 	// readAtOnce bounds concurrent reads of jobs.
 	readAtOnce = 8
-	// lastStatesTime bounds the wait for shards that may know the jobs of newest ticks: a list does without one that hangs.
+	// lastStatesTime bounds the wait for shards that may know the jobs of newest ticks: a list does without one that
+	// hangs.
 	lastStatesTime = time.Second
 )
 
-// Put creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition. Errors:
-// that of change, *store.RevisionError, store.ErrContended, *job.LimitError and the errors of Registrar.
+// Put creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition.
+// Errors: that of change, *store.RevisionError, store.ErrContended, *job.LimitError and the errors of Registrar.
 func (s *Service) Put(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
@@ -100,7 +101,8 @@ func (s *Service) apply(
 		return nil, doc, err
 	}
 	d.ordered = changed.Backfill != d.Backfill
-	d.ScheduleSettings, d.Paused, d.Pause, d.Backfill = changed.ScheduleSettings, changed.Paused, changed.Pause, changed.Backfill
+	d.ScheduleSettings, d.Paused, d.Pause, d.Backfill = changed.ScheduleSettings, changed.Paused, changed.Pause,
+		changed.Backfill
 	if replace {
 		n := d.newJob(namespace)
 		if d.Job, err = s.opts.Registrar.CheckJob(ctx, n); err != nil {
@@ -123,20 +125,24 @@ func (s *Service) apply(
 
 // checkRoom returns a *job.LimitError if a namespace has as many schedules as it may have.
 func (s *Service) checkRoom(ctx context.Context, namespace string) error {
-	rows, err := s.opts.Jobs.TopicStats(ctx, store.StatsFilter{Namespace: namespace, Topics: []string{job.ScheduleTopic}})
+	rows, err := s.opts.Jobs.TopicStats(ctx,
+		store.StatsFilter{Namespace: namespace, Topics: []string{job.ScheduleTopic}})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
 		if row.Scheduled+row.Ready+row.Running >= store.MaxSchedules {
-			return &job.LimitError{What: "schedules", Limit: store.MaxSchedules, Remedy: "remove those that are not used"}
+			return &job.LimitError{
+				What: "schedules", Limit: store.MaxSchedules,
+				Remedy: "remove those that are not used",
+			}
 		}
 	}
 	return nil
 }
 
-// wake makes the internal job of a changed schedule due. If the job is lost, the schedule gets a new one: wake returns its
-// document.
+// wake makes the internal job of a changed schedule due. If the job is lost, the schedule gets a new one: wake returns
+// its document.
 func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*document, store.Document, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepWait) // also for a client that has left
 	defer cancel()
@@ -155,7 +161,8 @@ func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*d
 		case !busy:
 			return d, doc, err
 		case !pause.Wait(ctx): // the step in progress may have read the schedule before its change
-			return d, doc, &store.UnavailableError{Reason: "the schedule is stored, but its last step has not ended: repeat the request", Err: err}
+			return d, doc, &store.UnavailableError{Reason: "the schedule is stored, but its last step has not ended: " +
+				"repeat the request", Err: err}
 		}
 	}
 }
@@ -164,7 +171,8 @@ func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*d
 func (s *Service) insert(ctx context.Context, key store.DocumentKey, d *document) error {
 	d.JobID = job.ScheduleIDPrefix + key.Name + ":" + job.NewID(time.Now(), 0)
 	n := store.NewJob{New: job.New{Delay: insertWait, Spec: job.Spec{
-		ID: d.JobID, Queue: queueOf(key.Namespace, key.Name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy, BodyKind: job.BodyJSON, Body: []byte("{}"),
+		ID: d.JobID, Queue: queueOf(key.Namespace, key.Name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy,
+		BodyKind: job.BodyJSON, Body: []byte("{}"),
 	}}}
 	n.Fingerprint = codec.Fingerprint(&n.New)
 	if err := s.opts.Jobs.Insert(ctx, []store.NewJob{n})[0].Err; err != nil {
@@ -185,8 +193,8 @@ func (s *Service) Get(ctx context.Context, namespace, name string) (store.Schedu
 	return s.view(ctx, d, &doc, true)
 }
 
-// List returns the schedules of a namespace in order of name, at most limit after a name. Of the states of jobs they have those in
-// which the jobs of the newest ticks ended, as far as they can be read.
+// List returns the schedules of a namespace in order of name, at most limit after a name. Of the states of jobs they
+// have those in which the jobs of the newest ticks ended, as far as they can be read.
 func (s *Service) List(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error) {
 	docs, err := s.list(ctx, namespace, after, limit)
 	if err != nil {
@@ -205,7 +213,8 @@ func (s *Service) List(ctx context.Context, namespace, after string, limit int) 
 	return all, errors.Join(errs...)
 }
 
-// readLastStates sets the states in which the jobs of the schedules' newest ticks ended, as far as they can be read, in one call for all.
+// readLastStates sets the states in which the jobs of the schedules' newest ticks ended, as far as they can be read, in
+// one call for all.
 func (s *Service) readLastStates(ctx context.Context, all []store.Schedule) {
 	var ticks []*store.ScheduleTick
 	var refs []job.Ref
@@ -290,7 +299,8 @@ func (s *Service) end(ctx context.Context, ref job.Ref) {
 		err = s.opts.Jobs.Purge(ctx, []store.Removal{{Ref: ref}})[0]
 	}
 	if _, busy := errors.AsType[*store.StateError](err); err != nil && !busy && !errors.Is(err, store.ErrNotFound) {
-		s.opts.Logger.Warn("removing the internal job of a deleted schedule failed; it ends by itself", "job", ref.ID, "err", err)
+		s.opts.Logger.Warn("removing the internal job of a deleted schedule failed; it ends by itself",
+			"job", ref.ID, "err", err)
 	}
 }
 
@@ -308,7 +318,10 @@ func (s *Service) NewJob(ctx context.Context, namespace, name string, check Chec
 
 // schedule returns the stored part of a schedule. Of an unreadable one, which is nil, little is known.
 func (d *document) schedule(doc *store.Document) store.Schedule {
-	known := store.Schedule{Namespace: doc.Key.Namespace, Name: doc.Key.Name, Revision: doc.Revision, Durability: doc.Durability}
+	known := store.Schedule{
+		Namespace: doc.Key.Namespace, Name: doc.Key.Name, Revision: doc.Revision,
+		Durability: doc.Durability,
+	}
 	if d == nil {
 		known.Unreadable = true
 		return known
@@ -322,7 +335,8 @@ func (d *document) schedule(doc *store.Document) store.Schedule {
 func (s *Service) view(ctx context.Context, d *document, doc *store.Document, whole bool) (store.Schedule, error) {
 	shown := d.schedule(doc)
 	var p progress
-	found, err := s.opts.Jobs.GetIn(ctx, queueOf(shown.Namespace, shown.Name), job.Ref{Namespace: shown.Namespace, ID: d.JobID})
+	found, err := s.opts.Jobs.GetIn(ctx, queueOf(shown.Namespace, shown.Name),
+		job.Ref{Namespace: shown.Namespace, ID: d.JobID})
 	if err == nil {
 		var unreadable error
 		p, unreadable = decodeProgress(found.Body)

@@ -68,7 +68,8 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 	case err != nil && !unknown && !errors.Is(err, store.ErrUnreadable):
 		return internaljobs.Step{}, err
 	case err != nil:
-		s.opts.Logger.Error("schedule not readable, its ticks wait", "schedule", st.name, "namespace", st.namespace, "err", err)
+		s.opts.Logger.Error("schedule not readable, its ticks "+
+			"wait", "schedule", st.name, "namespace", st.namespace, "err", err)
 		return internaljobs.Step{Wait: unreadableWait}, nil
 	}
 	st.now = st.claimedAt.Add(-delayOf(st.ticks, st.namespace, st.name))
@@ -170,12 +171,14 @@ func (s *step) hasEnded() bool {
 	return !ok || s.doc.isSpent(s.progress)
 }
 
-// until returns the time from now until the job of a tick is due. It is not shorter, because the store's clock was read before.
+// until returns the time from now until the job of a tick is due. It is not shorter, because the store's clock was read
+// before.
 func (s *step) until(tick time.Time) time.Duration {
 	return max(0, tick.Sub(s.now)-time.Since(s.started))
 }
 
-// runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a reason.
+// runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a
+// reason.
 func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err error) {
 	ticks := s.firstDue()
 	overlap, cancel := s.doc.Overlap, false
@@ -186,7 +189,8 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 		case err != nil:
 			return 0, 0, err
 		case unfinished && overlap == store.OverlapSkip:
-			s.record(store.ScheduleTick{At: ticks[0], Outcome: store.TickSkipped, Reason: "the job of the tick before is unfinished"})
+			s.record(store.ScheduleTick{At: ticks[0], Outcome: store.TickSkipped, Reason: "the job of the tick " +
+				"before is unfinished"})
 			return 1, 0, nil
 		case unfinished && !inserted:
 			return 0, insertPace, nil
@@ -216,7 +220,8 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	if !isRefused(err) {
 		return 0, 0, err
 	}
-	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name, "namespace", s.namespace, "err", err)
+	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name,
+		"namespace", s.namespace, "err", err)
 	for _, at := range ticks[len(prepared):] {
 		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: policy.OneLine(err.Error(), maxReason)})
 	}
@@ -302,7 +307,8 @@ func (s *step) isLastUnfinished(ctx context.Context) (unfinished, inserted bool,
 
 // cancelLast cancels the job of the last tick that ran. A running job is marked.
 func (s *step) cancelLast(ctx context.Context) error {
-	_, err := s.opts.Jobs.Cancel(ctx, job.Ref{Namespace: s.namespace, ID: s.LastJob}, store.Cancellation{Actor: actorOf(s.name)})
+	_, err := s.opts.Jobs.Cancel(ctx, job.Ref{Namespace: s.namespace, ID: s.LastJob},
+		store.Cancellation{Actor: actorOf(s.name)})
 	if _, ended := errors.AsType[*store.StateError](err); ended || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -10,11 +10,15 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// While ticks run late, nothing is known of the jobs that were delivered and removed. They must not hide those that die later.
+// While ticks run late, nothing is known of the jobs that were delivered and removed. They must not hide those that die
+// later.
 func TestRecord_DropsTicksOfWhichNothingIsKnown(t *testing.T) {
 	first := time.Unix(1_800_000_000, 0)
 	for _, known := range []int{0, 1, maxUndecided} {
-		s := step{progress: &progress{}, doc: &document{ScheduleSettings: store.ScheduleSettings{PauseAfterDead: 3}}, unknown: map[int64]bool{}}
+		s := step{
+			progress: &progress{}, doc: &document{ScheduleSettings: store.ScheduleSettings{PauseAfterDead: 3}},
+			unknown: map[int64]bool{},
+		}
 		const ticks = 5 * maxUndecided
 		for i := range ticks {
 			at := first.Add(time.Duration(i) * time.Second)

@@ -16,8 +16,8 @@ import (
 // clientKey names a client certificate's key in its AAD.
 const clientKey = "client_cert"
 
-// SealTopic seals the secrets of a topic's policy but those that sign, which are sealed already. was is the policy that it
-// replaces. It returns a *job.InvalidError if a client certificate does not fit its key, else ErrCannotSeal.
+// SealTopic seals the secrets of a topic's policy but those that sign, which are sealed already. was is the policy that
+// it replaces. It returns a *job.InvalidError if a client certificate does not fit its key, else ErrCannotSeal.
 func (s *Sealer) SealTopic(t *store.Topic, was policy.Topic) error {
 	if err := s.sealCertificate(t, was); err != nil {
 		return err
@@ -53,9 +53,9 @@ func headersOf(t policy.Topic) []map[string][]string {
 	return all
 }
 
-// sealCertificate seals the key of a changed client certificate. The key is in plain text or in its stored form, and must fit
-// the chain. A key that this process cannot open is not checked. If the previous key was sealed, a process that cannot seal
-// rejects one in plain text.
+// sealCertificate seals the key of a changed client certificate. The key is in plain text or in its stored form, and
+// must fit the chain. A key that this process cannot open is not checked. If the previous key was sealed, a process
+// that cannot seal rejects one in plain text.
 func (s *Sealer) sealCertificate(t *store.Topic, was policy.Topic) error {
 	c := t.Policy.ClientCert
 	if c == nil || was.ClientCert != nil && *c == *was.ClientCert {
@@ -72,7 +72,8 @@ func (s *Sealer) sealCertificate(t *store.Topic, was policy.Topic) error {
 	}
 	if _, err := tls.X509KeyPair([]byte(c.Chain), []byte(text)); err != nil {
 		return &job.InvalidError{Errors: []job.FieldError{{
-			Field: "/client_cert", Detail: "must be a certificate and its key, both in PEM: " + strings.TrimPrefix(err.Error(), "tls: "),
+			Field:  "/client_cert",
+			Detail: "must be a certificate and its key, both in PEM: " + strings.TrimPrefix(err.Error(), "tls: "),
 		}}}
 	}
 	if stored && s.box.Current(string(c.Key)) {
@@ -107,7 +108,8 @@ func (s *Sealer) Credentials(t store.Topic) *Credentials {
 		c.Err = errors.Join(c.Err, err)
 	}
 	if c.Err != nil {
-		s.log.Error("cannot sign: secret not readable; deliveries of this topic are held", "topic", t.Name, "err", c.Err)
+		s.log.Error("cannot sign: secret not readable; deliveries of this topic are held", "topic", t.Name, "err",
+			c.Err)
 	}
 	return c
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Headers that carry credentials are stored sealed, each with the origin to which it may be sent: that of the URL of its job,
-// topic, lane or callback when it was set. The attempt opens them and sends none to another origin, however a URL was
-// changed since. If there is a key, headers that may carry secrets by other names (job.HarmlessHeader) are sealed, too, but may be
-// sent to any origin.
+// Headers that carry credentials are stored sealed, each with the origin to which it may be sent: that of the URL of
+// its job, topic, lane or callback when it was set. The attempt opens them and sends none to another origin, however a
+// URL was changed since. If there is a key, headers that may carry secrets by other names (job.HarmlessHeader) are
+// sealed, too, but may be sent to any origin.
 
-// headerAAD returns the additional data of a header. It is the same wherever the header is stored: a callback's headers are
-// copied from settings into jobs.
+// headerAAD returns the additional data of a header. It is the same wherever the header is stored: a callback's headers
+// are copied from settings into jobs.
 func headerAAD(name string) string { return "headers/" + name }
 
-// SealHeaders returns headers in their stored form. Sealed secrets stay bound to their origin. Other credentials are bound to
-// origin; empty: they may be sent to any.
+// SealHeaders returns headers in their stored form. Sealed secrets stay bound to their origin. Other credentials are
+// bound to origin; empty: they may be sent to any.
 func (s *Sealer) SealHeaders(header map[string][]string, origin string) map[string][]string {
 	if !s.NeedsSeal(header) {
 		return header
@@ -38,12 +38,15 @@ func (s *Sealer) SealHeaders(header map[string][]string, origin string) map[stri
 	return stored
 }
 
-// noOrigin is the origin of secret headers of jobs without a URL: they are sent to none, should their topic be pushed later.
+// noOrigin is the origin of secret headers of jobs without a URL: they are sent to none, should their topic be pushed
+// later.
 const noOrigin = "none"
 
-// SealJobHeaders is SealHeaders for a job. target returns the URL to whose origin credentials are bound; empty: the job is pulled, or
-// delivered by a function. It is called only if there are some to bind.
-func (s *Sealer) SealJobHeaders(header map[string][]string, target func() (string, error)) (map[string][]string, error) {
+// SealJobHeaders is SealHeaders for a job. target returns the URL to whose origin credentials are bound; empty: the job
+// is pulled, or delivered by a function. It is called only if there are some to bind.
+func (s *Sealer) SealJobHeaders(
+	header map[string][]string, target func() (string, error),
+) (map[string][]string, error) {
 	url := ""
 	if HasPlain(header) {
 		var err error
@@ -168,7 +171,8 @@ func (s *Sealer) OpenUnbound(header map[string][]string) (map[string][]string, e
 func (s *Sealer) OpenForAttempt(q job.Queue, name, sealed string) (job.HeaderSecret, error) {
 	secret, err := s.OpenHeader(name, sealed)
 	if err != nil {
-		s.unopenedLog.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic, "lane", q.Lane, "err", err)
+		s.unopenedLog.Error("cannot open a secret header; deliveries of this lane are held", "topic", q.Topic,
+			"lane", q.Lane, "err", err)
 	}
 	return secret, err
 }

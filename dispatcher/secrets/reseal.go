@@ -13,8 +13,8 @@ func (s *Sealer) IsTopicStale(p policy.Topic) bool {
 		slices.ContainsFunc(headersOf(p), s.hasStaleHeader)
 }
 
-// ResealTopic seals the secrets of a topic under the current key, as far as they can be opened, and reports whether one of
-// them was not. Headers in plain text are left to SealTopic.
+// ResealTopic seals the secrets of a topic under the current key, as far as they can be opened, and reports whether one
+// of them was not. Headers in plain text are left to SealTopic.
 func (s *Sealer) ResealTopic(owner job.Queue, p *policy.Topic) (changed bool) {
 	p.Secrets, changed = s.resealSecrets(owner, p.Secrets)
 	if p.ClientCert != nil {
@@ -26,8 +26,8 @@ func (s *Sealer) ResealTopic(owner job.Queue, p *policy.Topic) (changed bool) {
 	return s.resealTopicHeaders(p, owner) || changed
 }
 
-// resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not. Those
-// in plain text are left to SealTopic.
+// resealTopicHeaders seals the headers of a policy under the current key, and reports whether one of them was not.
+// Those in plain text are left to SealTopic.
 func (s *Sealer) resealTopicHeaders(p *policy.Topic, owner job.Queue) bool {
 	changed := slices.ContainsFunc(headersOf(*p), s.NeedsSeal)
 	of := func(header map[string][]string) (map[string][]string, bool) {
@@ -61,8 +61,8 @@ func (s *Sealer) IsLaneStale(l policy.Lane) bool {
 	return s.hasStaleSecret(l.Secrets) || s.hasStaleHeader(l.Headers)
 }
 
-// ResealLane seals the secrets of a lane under the current key, as far as they can be opened, and reports whether one of
-// them was not. Headers in plain text are left to the writer of the settings.
+// ResealLane seals the secrets of a lane under the current key, as far as they can be opened, and reports whether one
+// of them was not. Headers in plain text are left to the writer of the settings.
 func (s *Sealer) ResealLane(q job.Queue, l *policy.Lane) bool {
 	stored, changed := s.resealSecrets(q, l.Secrets)
 	headers, some := s.resealHeaders(l.Headers, q)

@@ -84,7 +84,8 @@ func TestHeader_ThatMayBeASecretIsSealedForAnyOriginAndVisible(t *testing.T) {
 func TestReseal_ReplacesTheKeyOnce(t *testing.T) {
 	old, secret := sealer(t, "1"), sign.NewSecret()
 	lane := policy.Lane{
-		Headers: old.SealHeaders(plain, ""), Secrets: []policy.Secret{{ID: secret.ID(), Value: old.SealSecret(owner, secret)}},
+		Headers: old.SealHeaders(plain, ""),
+		Secrets: []policy.Secret{{ID: secret.ID(), Value: old.SealSecret(owner, secret)}},
 	}
 	topic := policy.Topic{Headers: lane.Headers, Secrets: lane.Secrets}
 	both := sealer(t, "2", "1")

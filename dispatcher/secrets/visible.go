@@ -6,8 +6,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// OpenVisible returns headers as the API shows them to those who may read bodies: only credentials stay sealed, and what this
-// process cannot open.
+// OpenVisible returns headers as the API shows them to those who may read bodies: only credentials stay sealed, and
+// what this process cannot open.
 func (s *Sealer) OpenVisible(header map[string][]string) map[string][]string {
 	opened, _ := job.OpenOthers(header, s.OpenHeader) // a delivery that needs one that cannot be opened logs why
 	return opened

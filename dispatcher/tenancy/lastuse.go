@@ -31,12 +31,12 @@ func (u *uses) add(now time.Time) {
 	}
 }
 
-// lastUses is the value of a document of KindLastUses, which has the name of a namespace: the hour of the last use of each
-// of its tokens, in Unix seconds by id.
+// lastUses is the value of a document of KindLastUses, which has the name of a namespace: the hour of the last use of
+// each of its tokens, in Unix seconds by id.
 type lastUses map[string]int64
 
-// Run keeps quotas up to date and writes the hours in which tokens were used, at most once an hour for each token, until ctx
-// ends.
+// Run keeps quotas up to date and writes the hours in which tokens were used, at most once an hour for each token,
+// until ctx ends.
 func (r *Registry) Run(ctx context.Context) {
 	var keeping sync.WaitGroup
 	defer keeping.Wait()

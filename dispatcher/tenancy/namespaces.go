@@ -67,9 +67,9 @@ func (r *Registry) StoreOf(ctx context.Context, name string) (string, error) {
 	return "", store.ErrNotFound
 }
 
-// MissingStores returns the stores that namespaces name and this process does not have, with one of their namespaces each.
-// With several stores it loads the cache, so that calls for the others need not wait until the main store is back. With one it
-// does not, because the cache would be kept up to date from then on.
+// MissingStores returns the stores that namespaces name and this process does not have, with one of their namespaces
+// each. With several stores it loads the cache, so that calls for the others need not wait until the main store is
+// back. With one it does not, because the cache would be kept up to date from then on.
 func (r *Registry) MissingStores(ctx context.Context) (map[string]string, error) {
 	if len(r.stores) > 1 {
 		if _, err := r.namespaces.Reload(ctx); err != nil {
@@ -113,8 +113,8 @@ func (r *Registry) Namespaces(ctx context.Context, after string, limit int) ([]j
 	return list(set, after, limit), nil
 }
 
-// CachedNamespaces returns the first namespaces in order of name, a few seconds old. While the main store is down they are
-// those that were loaded last. It returns an error only if they were never loaded.
+// CachedNamespaces returns the first namespaces in order of name, a few seconds old. While the main store is down they
+// are those that were loaded last. It returns an error only if they were never loaded.
 func (r *Registry) CachedNamespaces(ctx context.Context, limit int) ([]job.Namespace, error) {
 	set, err := r.namespaces.Snapshot(ctx, maxAge)
 	if err != nil {
@@ -140,9 +140,9 @@ func list(set *documents.Set[*job.Namespace], after string, limit int) []job.Nam
 // maxConflicts bounds the repetitions of a change after others came first.
 const maxConflicts = 10
 
-// PutNamespace stores a namespace. Without a store it is created on the main one, and stays where it is later. ifRevision is as
-// for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.LimitError, *store.RevisionError,
-// store.ErrContended.
+// PutNamespace stores a namespace. Without a store it is created on the main one, and stays where it is later.
+// ifRevision is as for store.CheckCondition. Errors: *job.InvalidError, *job.NamespaceStoreError, *job.LimitError,
+// *store.RevisionError, store.ErrContended.
 func (r *Registry) PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error) {
 	for range maxConflicts {
 		put, err := r.putNamespace(ctx, n, ifRevision)
@@ -163,7 +163,10 @@ func (r *Registry) putNamespace(ctx context.Context, n job.Namespace, ifRevision
 	if old != nil {
 		stored = old.Revision
 	} else if len(set.Values) >= MaxNamespaces {
-		return job.Namespace{}, &job.LimitError{What: "namespaces", Limit: MaxNamespaces, Remedy: "remove those that are not used"}
+		return job.Namespace{}, &job.LimitError{
+			What: "namespaces", Limit: MaxNamespaces,
+			Remedy: "remove those that are not used",
+		}
 	}
 	if err := store.CheckCondition(ifRevision, stored); err != nil {
 		return job.Namespace{}, err
@@ -202,7 +205,8 @@ func (r *Registry) setStore(n, old *job.Namespace) error {
 	return nil
 }
 
-// DeleteNamespace removes a namespace. ifRevision is as for store.CheckCondition. Errors: store.ErrNotFound, store.ErrVersion.
+// DeleteNamespace removes a namespace. ifRevision is as for store.CheckCondition. Errors: store.ErrNotFound,
+// store.ErrVersion.
 func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
 	n, err := r.Namespace(ctx, name)
 	if err == nil && n.Revision == 0 {
@@ -218,7 +222,8 @@ func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision 
 		return err
 	}
 	if _, err := r.put(ctx, key(KindLastUses, name), nil, 0); err != nil { // of tokens that are revoked
-		r.log.Warn("removing the last uses of a namespace's tokens failed; they are dropped at the next use", "namespace", name, "err", err)
+		r.log.Warn("removing the last uses of a namespace's tokens failed; they are dropped at the next use",
+			"namespace", name, "err", err)
 	}
 	r.reloadNamespaces(ctx)
 	return nil

@@ -22,11 +22,12 @@ const (
 	KindLastUses = "token_last_uses"
 )
 
-// maxOutage is the age from which cached tokens are not accepted: while their store cannot be read, nobody can revoke one.
+// maxOutage is the age from which cached tokens are not accepted: while their store cannot be read, nobody can revoke
+// one.
 const maxOutage = time.Minute
 
-// maxAge is the age from which one request reloads tokens or namespaces. From twice the age on all wait for the load, for at
-// most a second. So a change is seen everywhere within 5 s, unless the store cannot be read.
+// maxAge is the age from which one request reloads tokens or namespaces. From twice the age on all wait for the load,
+// for at most a second. So a change is seen everywhere within 5 s, unless the store cannot be read.
 const maxAge = 2 * time.Second
 
 // Bounds of the number of documents: each process caches all of them.
@@ -56,11 +57,15 @@ type entry struct {
 	uses      *uses
 }
 
-// New returns a Registry. settings are those of the main store, others the names of the other stores that this process has.
+// New returns a Registry. settings are those of the main store, others the names of the other stores that this process
+// has.
 func New(settings store.Settings, log *slog.Logger, others ...string) *Registry {
 	return &Registry{
 		settings: settings, log: log, stores: append([]string{job.MainStore}, others...),
-		tokens: documents.New(documents.Options[*entry]{Settings: settings, Kind: KindToken, Decode: decodeToken, Logger: log}),
+		tokens: documents.New(documents.Options[*entry]{
+			Settings: settings, Kind: KindToken,
+			Decode: decodeToken, Logger: log,
+		}),
 		namespaces: documents.New(documents.Options[*job.Namespace]{
 			Settings: settings, Kind: KindNamespace, Decode: decodeNamespace, Logger: log,
 		}),

@@ -46,7 +46,9 @@ func newSettings() *fakeSettings {
 
 var errAway = &store.UnavailableError{Reason: "away"}
 
-func (s *fakeSettings) PutDocument(_ context.Context, _ store.Token, doc store.Document, _ policy.Limits) (store.Document, error) {
+func (s *fakeSettings) PutDocument(
+	_ context.Context, _ store.Token, doc store.Document, _ policy.Limits,
+) (store.Document, error) {
 	if s.beforePut != nil {
 		s.beforePut()
 	}
@@ -83,7 +85,9 @@ func (s *fakeSettings) GetDocuments(_ context.Context, keys []store.DocumentKey)
 	return docs, nil
 }
 
-func (s *fakeSettings) ListDocuments(ctx context.Context, after store.DocumentKey, _ int, known int64) (docs []store.Document, revision int64, err error) {
+func (s *fakeSettings) ListDocuments(
+	ctx context.Context, after store.DocumentKey, _ int, known int64,
+) (docs []store.Document, revision int64, err error) {
 	s.lists.Add(1)
 	select {
 	case <-ctx.Done():
@@ -274,7 +278,8 @@ func TestAuthenticate_DoesNotAllocateForACachedToken(t *testing.T) {
 
 func BenchmarkAuthenticate(b *testing.B) {
 	r := tenancy.New(newSettings(), quiet)
-	created, text, err := r.CreateToken(b.Context(), access.Token{Name: "a", Role: access.Read, Namespace: "default"}, false)
+	created, text, err := r.CreateToken(b.Context(),
+		access.Token{Name: "a", Role: access.Read, Namespace: "default"}, false)
 	require.NoError(b, err)
 	require.NotEmpty(b, created.ID)
 	b.ReportAllocs()
@@ -331,7 +336,8 @@ func TestLastUse_IsWrittenOnceAnHour(t *testing.T) {
 		_, err = r.Authenticate(t.Context(), otherText)
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
-		docs, err := s.GetDocuments(t.Context(), []store.DocumentKey{{Kind: "token_last_uses", Namespace: "default", Name: "default"}})
+		docs, err := s.GetDocuments(t.Context(),
+			[]store.DocumentKey{{Kind: "token_last_uses", Namespace: "default", Name: "default"}})
 		require.NoError(t, err)
 		uses := string(docs[0].Value)
 		require.Contains(t, uses, otherID)
@@ -348,13 +354,15 @@ func TestCreateToken_IsBoundedByNamespaceAndInAll(t *testing.T) {
 		for range n {
 			_, id := access.NewText()
 			key := store.DocumentKey{Kind: "token", Namespace: job.DefaultNamespace, Name: id}
-			doc := store.Document{Key: key, Value: fmt.Appendf(nil, `{"name": "a", "role": "read", "namespace": %q}`, namespace)}
+			doc := store.Document{Key: key, Value: fmt.Appendf(nil,
+				`{"name": "a", "role": "read", "namespace": %q}`, namespace)}
 			_, err := s.PutDocument(t.Context(), store.NewToken(), doc, policy.Limits{})
 			require.NoError(t, err)
 		}
 	}
 	try := func(namespace string, reserved bool) error {
-		_, _, err := r.CreateToken(t.Context(), access.Token{Name: "a", Role: access.Read, Namespace: namespace}, reserved)
+		_, _, err := r.CreateToken(t.Context(),
+			access.Token{Name: "a", Role: access.Read, Namespace: namespace}, reserved)
 		return err
 	}
 	refused := func(err error, limit int) {
@@ -380,7 +388,8 @@ func TestCreateToken_IsBoundedByNamespaceAndInAll(t *testing.T) {
 func TestTokens_AreSeenInTheirNamespaceOnly(t *testing.T) {
 	r := tenancy.New(newSettings(), quiet)
 	for i := range 3 {
-		_, _, err := r.CreateToken(t.Context(), access.Token{Name: fmt.Sprint(i), Role: access.Read, Namespace: "shop"}, false)
+		_, _, err := r.CreateToken(t.Context(),
+			access.Token{Name: fmt.Sprint(i), Role: access.Read, Namespace: "shop"}, false)
 		require.NoError(t, err)
 	}
 	id, _ := create(t, r, access.Token{})
@@ -432,7 +441,10 @@ func TestPutNamespace_RetriesWhenAnotherCameFirst(t *testing.T) {
 }
 
 func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db"), Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet})
+	s, err := sqlite.Open(t.Context(), sqlite.Options{
+		Path:   filepath.Join(t.TempDir(), "db"),
+		Limits: sqlite.Defaults(policy.Builtin()).Limits(), Logger: quiet,
+	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	r, other := tenancy.New(s, quiet), tenancy.New(s, quiet)

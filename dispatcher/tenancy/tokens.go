@@ -46,8 +46,8 @@ func (r *Registry) Authenticate(ctx context.Context, text string) (*access.Princ
 // lookUpTimeout bounds the time for which a request with an unknown token waits.
 const lookUpTimeout = time.Second
 
-// lookUp finds a token that another process has just created. Concurrent calls share one call of the store, so that clients
-// without a token cannot load it.
+// lookUp finds a token that another process has just created. Concurrent calls share one call of the store, so that
+// clients without a token cannot load it.
 func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
@@ -61,9 +61,11 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return nil, access.ErrUnknown // or not readable
 }
 
-// CreateToken stores a token, whose id and hash it sets, and returns its text, which is not stored. reserved says that it may be
-// one of those that are reserved for root tokens. Error: *job.LimitError.
-func (r *Registry) CreateToken(ctx context.Context, token access.Token, reserved bool) (created access.Token, text string, err error) {
+// CreateToken stores a token, whose id and hash it sets, and returns its text, which is not stored. reserved says that
+// it may be one of those that are reserved for root tokens. Error: *job.LimitError.
+func (r *Registry) CreateToken(
+	ctx context.Context, token access.Token, reserved bool,
+) (created access.Token, text string, err error) {
 	set, err := r.tokens.Reload(ctx)
 	if err != nil {
 		return access.Token{}, "", err
@@ -98,7 +100,10 @@ func checkRoom(set *documents.Set[*entry], namespace string, reserved bool) erro
 	if n < limit {
 		return nil
 	}
-	return &job.LimitError{What: of, Limit: limit, Remedy: "revoke those that are not used: GET /v1/tokens has last_used_at"}
+	return &job.LimitError{
+		What: of, Limit: limit,
+		Remedy: "revoke those that are not used: GET /v1/tokens has last_used_at",
+	}
 }
 
 // Tokens returns the tokens of a namespace, or of all if it is empty, in order of id, at most limit after an id.

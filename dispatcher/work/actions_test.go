@@ -26,7 +26,8 @@ func insertWaiting(t *testing.T, s store.Store, n int) {
 	var jobs []store.NewJob
 	for i := range n {
 		jobs = append(jobs, store.NewJob{New: job.New{
-			Spec: job.Spec{ID: ref(i).ID, Queue: queue(i), URL: "https://a.example/"}, Delay: time.Hour + time.Duration(i)*time.Second,
+			Spec:  job.Spec{ID: ref(i).ID, Queue: queue(i), URL: "https://a.example/"},
+			Delay: time.Hour + time.Duration(i)*time.Second,
 		}})
 	}
 	for _, result := range router.New(s).Insert(t.Context(), jobs) {
@@ -45,7 +46,8 @@ func retryAfter(t *testing.T, s store.Store, wait time.Duration) {
 		q := queue(i)
 		shard := r.Shards()[r.ShardOf(q)]
 		claimed, err := shard.Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-			Queues: []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
+			Queues: []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Minute}},
+			Max:    store.MaxBatch, MaxBytes: 1 << 20,
 		})
 		require.NoError(t, err)
 		for _, j := range claimed.Jobs {
@@ -62,11 +64,15 @@ func orders() map[store.WorkAction]store.WorkOrder {
 	all := make(map[store.WorkAction]store.WorkOrder)
 	for _, action := range store.WorkActions()[1:] {
 		_, states := action.States()
-		all[action] = store.WorkOrder{Action: action, Filter: store.Filter{Namespace: job.DefaultNamespace, States: states}}
+		all[action] = store.WorkOrder{
+			Action: action,
+			Filter: store.Filter{Namespace: job.DefaultNamespace, States: states},
+		}
 	}
 	edit := all[store.WorkEdit]
 	edit.Edit = &job.Edit{
-		Fields: []string{"labels"}, Spec: job.Spec{Labels: map[string]string{"a": "b"}}, Due: &job.TimeOrDelay{In: 3 * time.Hour},
+		Fields: []string{"labels"}, Spec: job.Spec{Labels: map[string]string{"a": "b"}},
+		Due: &job.TimeOrDelay{In: 3 * time.Hour},
 	}
 	all[store.WorkEdit] = edit
 	return all
@@ -126,7 +132,10 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 							start(t, s)
 							id := create(t, s, order)
 							time.Sleep(10 * time.Millisecond)
-							later := store.NewJob{New: job.New{Spec: job.Spec{ID: "later", Queue: queue(0)}, Delay: time.Hour}}
+							later := store.NewJob{New: job.New{
+								Spec:  job.Spec{ID: "later", Queue: queue(0)},
+								Delay: time.Hour,
+							}}
 							require.NoError(t, router.New(model).Insert(t.Context(), []store.NewJob{later})[0].Err)
 							for range 30 {
 								time.Sleep(time.Second)
@@ -136,7 +145,8 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 							w := get(t, s, id)
 							require.Equal(t, store.WorkDone, w.State)
 							require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts)
-							found, err := router.New(model).Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: "later"})
+							found, err := router.New(model).Get(t.Context(),
+								job.Ref{Namespace: job.DefaultNamespace, ID: "later"})
 							require.NoError(t, err)
 							require.Equal(t, job.Scheduled, found.State)
 							require.Empty(t, found.Events)
@@ -178,7 +188,10 @@ func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 func TestWork_WaitsForAnUnavailableShard(t *testing.T) {
 	const n = 150
 	all := orders()
-	all[store.WorkRevive] = store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}}}
+	all[store.WorkRevive] = store.WorkOrder{
+		Action: store.WorkRevive,
+		Filter: store.Filter{Namespace: job.DefaultNamespace, States: []job.State{job.Dead}},
+	}
 	for action, order := range all {
 		synctest.Test(t, func(t *testing.T) {
 			model := newModel(3)
@@ -283,8 +296,8 @@ func TestWork_CountsNoJobAgainThatFailedMeanwhile(t *testing.T) {
 	})
 }
 
-// A step whose settlement is lost has run jobs. They are due before another turn of theirs when it is repeated, and perhaps cannot be
-// read then.
+// A step whose settlement is lost has run jobs. They are due before another turn of theirs when it is repeated, and
+// perhaps cannot be read then.
 func TestWork_CountsJobsThatALostStepHasRun(t *testing.T) {
 	for _, unread := range []time.Duration{0, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -333,7 +346,8 @@ func TestWork_RunsNoJobLaterThanItIsDue(t *testing.T) {
 			if len(found.Events) > 0 {
 				starts = append(starts, found.DueAt)
 			}
-			require.False(t, found.DueAt.After(began.Add(time.Hour+time.Duration(i)*time.Second)), "not later than before")
+			require.False(t,
+				found.DueAt.After(began.Add(time.Hour+time.Duration(i)*time.Second)), "not later than before")
 		}
 		require.Len(t, starts, 15)
 		requireRate(t, starts, order.Rate)

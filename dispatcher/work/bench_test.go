@@ -30,7 +30,8 @@ func BenchmarkRevive(b *testing.B) {
 	limits.KeepDead.Max, limits.KeepDead.MaxBytes = new(int64(n)), new(int64(1<<40))
 	engines := map[string]func(b *testing.B) (store.Store, error){
 		"sqlite": func(b *testing.B) (store.Store, error) {
-			return sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "ringback.db"), Limits: limits})
+			return sqlite.Open(b.Context(),
+				sqlite.Options{Path: filepath.Join(b.TempDir(), "ringback.db"), Limits: limits})
 		},
 		"redis": func(b *testing.B) (store.Store, error) {
 			return redis.Open(b.Context(), redis.Options{URL: redistest.Start(b).URL(), Limits: limits})
@@ -45,7 +46,8 @@ func BenchmarkRevive(b *testing.B) {
 			insertDead(b, s, n)
 			for b.Loop() {
 				id := create(b, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
-				require.Eventually(b, func() bool { return get(b, s, id).State == store.WorkDone }, time.Hour, time.Millisecond)
+				require.Eventually(b, func() bool { return get(b, s, id).State == store.WorkDone },
+					time.Hour, time.Millisecond)
 				b.StopTimer()
 				require.EqualValues(b, n, get(b, s, id).Done)
 				killAll(b, s, n)

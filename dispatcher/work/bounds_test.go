@@ -41,11 +41,13 @@ func TestCreate_RefusesMoreThanAHundredUnfinishedWorks(t *testing.T) {
 		for range 100 {
 			id = create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
 		}
-		_, err := work.Create(t.Context(), router.New(s), job.DefaultNamespace, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
+		_, err := work.Create(t.Context(), router.New(s), job.DefaultNamespace,
+			store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
 		var over *job.QuotaError
 		require.ErrorAs(t, err, &over)
 		require.Equal(t, "100", over.Limit)
-		_, err = work.Create(t.Context(), router.New(s), "shop", store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Namespace: "shop"}})
+		_, err = work.Create(t.Context(), router.New(s), "shop",
+			store.WorkOrder{Action: store.WorkRevive, Filter: store.Filter{Namespace: "shop"}})
 		require.NoError(t, err, "each namespace by itself")
 		_, err = work.Stop(t.Context(), router.New(s), job.DefaultNamespace, id, "")
 		require.NoError(t, err)
@@ -62,7 +64,10 @@ func TestList_FillsPagesOfWhatIsShown(t *testing.T) {
 			create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: f, IDs: make([]string, i)})
 		}
 		require.NoError(t, router.New(s).Insert(t.Context(), []store.NewJob{{New: job.New{Spec: job.Spec{
-			ID: "rb:work:unreadable", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.WorkTopic, Lane: job.DefaultLane}, Body: []byte("x"),
+			ID: "rb:work:unreadable", Queue: job.Queue{
+				Namespace: job.DefaultNamespace, Topic: job.WorkTopic,
+				Lane: job.DefaultLane,
+			}, Body: []byte("x"),
 		}}}})[0].Err)
 		require.Len(t, list(t, s, 7, func(*store.Work) bool { return true }), 61)
 		some := list(t, s, 7, func(w *store.Work) bool { return w.Filter.Topic == "topic-1" })
@@ -151,14 +156,31 @@ func TestWork_EstimatesTheLastStartUnderARate(t *testing.T) {
 		// unknown is how long the estimate may be unknown.
 		unknown time.Duration
 	}{
-		"rate":                  {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
-		"with a delay":          {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 10, Per: time.Second}, Delay: time.Minute}, time.Second},
-		"skipped at once":       {600, store.WorkOrder{Filter: allDead(), IDs: halfGone, Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
-		"lane rate":             {600, store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Second}}, 10 * time.Second},
-		"lane rate of one lane": {2400, store.WorkOrder{Filter: lane, LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second},
-		"lane rate, many jobs":  {2400, store.WorkOrder{Filter: allDead(), LaneRate: tenASecond}, time.Minute},
-		"both rates":            {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 100, Per: time.Second}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}}, 15 * time.Second},
-		"a start a minute":      {20, store.WorkOrder{Filter: allDead(), Rate: oneAMinute}, time.Second},
+		"rate": {
+			600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second,
+		},
+		"with a delay": {600, store.WorkOrder{
+			Filter: allDead(),
+			Rate:   policy.Rate{Starts: 10, Per: time.Second}, Delay: time.Minute,
+		}, time.Second},
+		"skipped at once": {600, store.WorkOrder{
+			Filter: allDead(), IDs: halfGone,
+			Rate: policy.Rate{Starts: 10, Per: time.Second},
+		}, time.Second},
+		"lane rate": {
+			600,
+			store.WorkOrder{Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Second}},
+			10 * time.Second,
+		},
+		"lane rate of one lane": {
+			2400, store.WorkOrder{Filter: lane, LaneRate: policy.Rate{Starts: 10, Per: time.Second}}, time.Second,
+		},
+		"lane rate, many jobs": {2400, store.WorkOrder{Filter: allDead(), LaneRate: tenASecond}, time.Minute},
+		"both rates": {600, store.WorkOrder{Filter: allDead(), Rate: policy.Rate{
+			Starts: 100,
+			Per:    time.Second,
+		}, LaneRate: policy.Rate{Starts: 5, Per: time.Second}}, 15 * time.Second},
+		"a start a minute": {20, store.WorkOrder{Filter: allDead(), Rate: oneAMinute}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -204,7 +226,8 @@ func (s slowGetShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	return s.Shard.Get(ctx, ref)
 }
 
-// A step whose settlement was lost has to read all jobs of its plan. It does a part of them, and leaves the rest to the next.
+// A step whose settlement was lost has to read all jobs of its plan. It does a part of them, and leaves the rest to the
+// next.
 func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 	all := orders()
 	ids := all[store.WorkEdit]
@@ -240,7 +263,8 @@ func TestWork_RepeatsAStepInPartsWhenReadsAreSlow(t *testing.T) {
 }
 
 func TestPortableBody_LeavesNoPlaceOfAStore(t *testing.T) {
-	body := `{"action":"edit","filter":{"Namespace":"default"},"after":{"e":true,"m":7,"s":3,"n":"x"},"count_after":{"t":"a","l":"b","m":9,"n":"y"},"ids":["a"]}`
+	body := `{"action":"edit","filter":{"Namespace":"default"},"after":{"e":true,"m":7,"s":3,"n":"x"},` +
+		`"count_after":{"t":"a","l":"b","m":9,"n":"y"},"ids":["a"]}`
 	var p struct {
 		After      store.Position `json:"after"`
 		CountAfter store.Position `json:"count_after"`

@@ -20,7 +20,10 @@ func TestWork_StopsUnderALaneRate(t *testing.T) {
 		s := newModel(1)
 		insertDead(t, s, n)
 		start(t, s)
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), LaneRate: policy.Rate{Starts: 1, Per: time.Minute}})
+		id := create(t, s, store.WorkOrder{
+			Action: store.WorkRevive, Filter: allDead(),
+			LaneRate: policy.Rate{Starts: 1, Per: time.Minute},
+		})
 		time.Sleep(5*time.Minute + 30*time.Second)
 		_, err := work.Stop(t.Context(), router.New(s), job.DefaultNamespace, id, "")
 		require.NoError(t, err)
@@ -82,7 +85,10 @@ func TestWork_CountsNoInternalJobs(t *testing.T) {
 		s := newModel(1)
 		insertWaiting(t, s, n)
 		require.NoError(t, router.New(s).Insert(t.Context(), []store.NewJob{{New: job.New{
-			Spec:  job.Spec{ID: "rb:work:later", Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.WorkTopic, Lane: job.DefaultLane}},
+			Spec: job.Spec{
+				ID:    "rb:work:later",
+				Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: job.WorkTopic, Lane: job.DefaultLane},
+			},
 			Delay: 24 * time.Hour,
 		}}})[0].Err)
 		start(t, s)

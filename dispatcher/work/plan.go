@@ -37,12 +37,14 @@ func (s *step) plan(ctx context.Context) error {
 		}
 		s.Matched++
 		if s.Action == store.WorkRevive && s.URL != "" {
-			if err := s.Changes.PrepareRevival(ctx, j, &store.Revival{URL: s.URL, Header: s.Header}); err != nil && !isUnavailable(err) {
+			if err := s.Changes.PrepareRevival(ctx, j, &store.Revival{URL: s.URL, Header: s.Header}); err != nil &&
+				!isUnavailable(err) {
 				s.fail(&s.Failed, j.ID, s.reasonOf(j.ID, err))
 				continue
 			}
 		}
-		t := target{ID: j.ID, Version: j.Version, Check: j.Version > 1 && (!s.ended() || s.CreatedAt.Sub(j.FinishedAt) < maxSkew)}
+		t := target{ID: j.ID, Version: j.Version, Check: j.Version > 1 &&
+			(!s.ended() || s.CreatedAt.Sub(j.FinishedAt) < maxSkew)}
 		if s.limited() {
 			t.Topic, t.Lane = j.Topic, j.Lane
 			if s.Action == store.WorkRun {
@@ -127,8 +129,8 @@ func (s *step) count(ctx context.Context) error {
 	return nil
 }
 
-// nextByID reads the next jobs of those that the order names. Those in other states, and those that were registered or have
-// ended after the Work was created, are skipped. Jobs that were not read in time are left to the next step.
+// nextByID reads the next jobs of those that the order names. Those in other states, and those that were registered or
+// have ended after the Work was created, are skipped. Jobs that were not read in time are left to the next step.
 func (s *step) nextByID(ctx context.Context) (jobs []job.Job, err error) {
 	ids := s.Left[:min(s.limit(), len(s.Left))]
 	found, sizes, errs := s.read(ctx, ids)

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxUnfinished bounds the unfinished Works of a namespace, approximately: Works that are created at once are not counted.
+	// maxUnfinished bounds the unfinished Works of a namespace, approximately: Works that are created at once are not
+	// counted.
 	maxUnfinished = 100
 	// fullRetryAfter is when to try again after that.
 	fullRetryAfter = time.Minute
@@ -53,7 +54,10 @@ func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder)
 	}
 	for _, row := range rows {
 		if row.Scheduled+row.Ready+row.Running >= maxUnfinished {
-			return store.Work{}, &job.QuotaError{Quota: "unfinished work", Limit: strconv.Itoa(maxUnfinished), RetryAfter: fullRetryAfter}
+			return store.Work{}, &job.QuotaError{
+				Quota: "unfinished work", Limit: strconv.Itoa(maxUnfinished),
+				RetryAfter: fullRetryAfter,
+			}
 		}
 	}
 	o.IDCount = len(o.IDs)
@@ -82,7 +86,8 @@ func Get(ctx context.Context, jobs Jobs, namespace, id string) (store.Work, erro
 	return decode(&found), nil
 }
 
-// Stop ends bulk work after the step in progress. Jobs that it has changed stay changed. Stopping ended work changes nothing.
+// Stop ends bulk work after the step in progress. Jobs that it has changed stay changed. Stopping ended work changes
+// nothing.
 func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Work, error) {
 	found, err := jobs.Cancel(ctx, refOf(namespace, id), store.Cancellation{Actor: actor})
 	if _, ended := errors.AsType[*store.StateError](err); ended {
@@ -94,9 +99,11 @@ func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Wo
 	return decode(&found), nil
 }
 
-// List returns a page of the bulk work that shown selects: first what runs, then what has ended, the newest first. It is full
-// unless it is the last, or took longer than listTime.
-func List(ctx context.Context, jobs Jobs, filter store.Filter, shown func(*store.Work) bool) ([]store.Work, store.Page, error) {
+// List returns a page of the bulk work that shown selects: first what runs, then what has ended, the newest first. It
+// is full unless it is the last, or took longer than listTime.
+func List(
+	ctx context.Context, jobs Jobs, filter store.Filter, shown func(*store.Work) bool,
+) ([]store.Work, store.Page, error) {
 	filter.Topic, filter.Kind = job.WorkTopic, ""
 	limit, until := filter.Limit, time.Now().Add(listTime)
 	var all []store.Work
@@ -158,7 +165,10 @@ func inParallel(n, atOnce int, do func(i int)) {
 
 // decode returns the Work that a job does. One whose body cannot be read has the state store.WorkFailed and no action.
 func decode(j *job.Job) store.Work {
-	w := store.Work{ID: j.ID[len(job.WorkIDPrefix):], State: store.WorkRunning, CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, Total: -1}
+	w := store.Work{
+		ID: j.ID[len(job.WorkIDPrefix):], State: store.WorkRunning, CreatedAt: j.CreatedAt,
+		EndedAt: j.FinishedAt, Total: -1,
+	}
 	var s status
 	if err := json.Unmarshal(j.Body, &s); err != nil {
 		w.State = store.WorkFailed
@@ -182,7 +192,8 @@ func decode(j *job.Job) store.Work {
 	return w
 }
 
-// eta estimates the end: under a rate the last start, else by the jobs that were treated until the last step. Zero: it is not known.
+// eta estimates the end: under a rate the last start, else by the jobs that were treated until the last step. Zero: it
+// is not known.
 func (s *status) eta(createdAt time.Time, total int64) time.Time {
 	if total < 0 {
 		return time.Time{}
@@ -197,8 +208,9 @@ func (s *status) eta(createdAt time.Time, total int64) time.Time {
 	return job.Millis(s.StepAt.Add(time.Duration(float64(took) / float64(treated) * float64(max(0, total-treated)))))
 }
 
-// lastStart estimates the last start, as if no more jobs were skipped. The starts that are not planned yet follow the last planned
-// one at the rate, or at the pace of those before if steps cannot keep up with the rate. Zero: it is not known.
+// lastStart estimates the last start, as if no more jobs were skipped. The starts that are not planned yet follow the
+// last planned one at the rate, or at the pace of those before if steps cannot keep up with the rate. Zero: it is not
+// known.
 func (s *status) lastStart(total int64) time.Time {
 	if s.LastStart == 0 {
 		return time.Time{}
@@ -217,8 +229,8 @@ func (s *status) lastStart(total int64) time.Time {
 	return job.Millis(last.Add(time.Duration(interval * float64(max(0, total-s.Matched)))))
 }
 
-// interval returns the nanoseconds from start to start that the rates allow. With a lane rate that is known of a single lane only:
-// how the jobs that are not planned yet are spread over lanes is not counted.
+// interval returns the nanoseconds from start to start that the rates allow. With a lane rate that is known of a single
+// lane only: how the jobs that are not planned yet are spread over lanes is not counted.
 func (s *status) interval() (nanoseconds float64, known bool) {
 	if s.Rate.Limited() {
 		nanoseconds = float64(s.Rate.Per) / float64(s.Rate.Starts)

@@ -21,7 +21,8 @@ const (
 	maxPlan   = 500
 	// readAtOnce bounds concurrent calls for single jobs.
 	readAtOnce = 32
-	// stepTime is the time after which a step begins no more calls for single jobs: the rest of its plan is left to the next.
+	// stepTime is the time after which a step begins no more calls for single jobs: the rest of its plan is left to the
+	// next.
 	stepTime = 2 * time.Second
 	// retryPause is the time to the next step after one that could not treat some of its jobs.
 	retryPause = time.Second
@@ -57,7 +58,8 @@ type step struct {
 // now estimates the store's clock, never ahead of it.
 func (s *step) now() time.Time { return s.now0.Add(time.Since(s.started)) }
 
-// earliest is the first start that has not passed when a call that is made now has reached the store: within half of Lead.
+// earliest is the first start that has not passed when a call that is made now has reached the store: within half of
+// Lead.
 func (s *step) earliest() time.Time { return s.now().Add(min(s.Lead, usualLead) / 2) }
 
 // span is the time of the starts of a step.
@@ -70,7 +72,8 @@ func (s *step) isAhead(t *target) bool {
 
 // plansMore reports whether this step, or the next at once, selects jobs: the starts of all planned ones are far ahead.
 func (s *step) plansMore() bool {
-	return !s.Listed && len(s.Plan) < maxPlanned && !slices.ContainsFunc(s.Plan, func(t target) bool { return !s.isAhead(&t) })
+	return !s.Listed && len(s.Plan) < maxPlanned && !slices.ContainsFunc(s.Plan,
+		func(t target) bool { return !s.isAhead(&t) })
 }
 
 func (s *step) refOf(id string) job.Ref { return job.Ref{Namespace: s.ref.Namespace, ID: id} }
@@ -104,7 +107,8 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	next := internaljobs.Step{Wait: max(wait, s.pause), Done: len(p.Plan) == 0 && p.Listed}
 	if next.Done {
 		p.forget()
-		s.Logger.Info("bulk work ended", "work", j.ID[len(job.WorkIDPrefix):], "namespace", j.Namespace, "action", p.Action, "actor", p.Actor,
+		s.Logger.Info("bulk work ended", "work", j.ID[len(job.WorkIDPrefix):], "namespace", j.Namespace, "action",
+			p.Action, "actor", p.Actor,
 			"topic", p.Filter.Topic, "matched", p.Matched, "done", p.Done, "failed", p.Failed, "skipped", p.Skipped)
 	}
 	if w.Observe != nil {
@@ -114,8 +118,8 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 	return next, err
 }
 
-// assignStarts gives each job of the plan a start if it has none, and returns the time until the next step. A scheduled job
-// that is due before its turn is skipped.
+// assignStarts gives each job of the plan a start if it has none, and returns the time until the next step. A scheduled
+// job that is due before its turn is skipped.
 func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 	if !s.limited() || len(s.Plan) == 0 {
 		return 0, nil
@@ -152,8 +156,8 @@ func (s *step) assignStarts(ctx context.Context) (time.Duration, error) {
 	return max(0, time.UnixMilli(first).Sub(s.now())-max(s.Lead, time.Second)), err
 }
 
-// skip records jobs that are due before their turn. Those that this Work has run before, and that have failed since, are left, and
-// those that an earlier try of the step has run are done. It returns those that could not be read.
+// skip records jobs that are due before their turn. Those that this Work has run before, and that have failed since,
+// are left, and those that an earlier try of the step has run are done. It returns those that could not be read.
 func (s *step) skip(ctx context.Context, early []target) (unread []target) {
 	ids := make([]string, len(early))
 	for i, t := range early {

@@ -27,8 +27,9 @@ const (
 	left // treated before, and selected again
 )
 
-// execute treats the jobs of the plan. The plan keeps those whose start is far ahead, so that a stop prevents it, or has passed,
-// because they need another, and those that could not be treated in time. Error: one of a store that is unavailable for all of them.
+// execute treats the jobs of the plan. The plan keeps those whose start is far ahead, so that a stop prevents it, or
+// has passed, because they need another, and those that could not be treated in time. Error: one of a store that is
+// unavailable for all of them.
 func (s *step) execute(ctx context.Context) error {
 	var plan, kept []target
 	late, earliest := false, s.earliest().UnixMilli()
@@ -119,7 +120,10 @@ func (s *step) revive(ctx context.Context, plan []target) []error {
 	errs := make([]error, len(plan))
 	items := make([]store.Revival, len(plan))
 	for i, t := range plan {
-		items[i] = store.Revival{Ref: s.refOf(t.ID), IfVersion: t.Version, URL: s.URL, Header: s.Header, Actor: actorOf(s.ref.ID)}
+		items[i] = store.Revival{
+			Ref: s.refOf(t.ID), IfVersion: t.Version, URL: s.URL, Header: s.Header,
+			Actor: actorOf(s.ref.ID),
+		}
 		var after time.Duration
 		if t.Start != 0 {
 			items[i].RunAt = time.UnixMilli(t.Start)
@@ -165,8 +169,8 @@ func hasSecret(header map[string][]string) bool {
 	return false
 }
 
-// errLeft is the error of a job that this Work has changed before, and that was selected again. errMine is that of a job which
-// an earlier try of the step has changed.
+// errLeft is the error of a job that this Work has changed before, and that was selected again. errMine is that of a
+// job which an earlier try of the step has changed.
 var errLeft, errMine = errors.New("changed before"), errors.New("changed by an earlier try")
 
 // current reads a job of the plan. Errors: errLeft, errMine, and store.ErrVersion if it was changed otherwise.
@@ -209,15 +213,16 @@ func (s *step) changeOne(ctx context.Context, t target) error {
 		if t.Start != 0 {
 			due.At = time.UnixMilli(t.Start)
 		}
-		_, err = s.Jobs.Replace(ctx, ref, store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: t.Version, Due: &due})
+		_, err = s.Jobs.Replace(ctx, ref,
+			store.Replacement{Kind: job.EventRun, Actor: actor, IfVersion: t.Version, Due: &due})
 	default:
 		_, err = s.Jobs.Cancel(ctx, ref, store.Cancellation{IfVersion: t.Version, Actor: actor})
 	}
 	return err
 }
 
-// resolve returns the error of a change. A job of another version may have been changed by an earlier try of the step, and so
-// may one that cannot be purged because it is gone. Jobs are read until a time.
+// resolve returns the error of a change. A job of another version may have been changed by an earlier try of the step,
+// and so may one that cannot be purged because it is gone. Jobs are read until a time.
 func (s *step) resolve(ctx context.Context, t target, err error, until time.Time) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound) && s.Action == store.WorkPurge:
@@ -282,7 +287,8 @@ func (s *step) reasonOf(id string, err error) string {
 		return invalid.Errors[0].Field + " " + invalid.Errors[0].Detail
 	}
 	if s.Failed < maxFailures {
-		s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(job.WorkIDPrefix):], "job", id, "err", err)
+		s.Logger.Error("bulk work could not change a job", "work", s.ref.ID[len(job.WorkIDPrefix):], "job", id, "err",
+			err)
 	}
 	return "internal error: see the server's log"
 }

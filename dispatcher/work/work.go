@@ -1,13 +1,15 @@
-// Package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal job whose
-// body is its order and its progress. Each step executes the plan that the step before has stored, of up to 500 jobs with the
-// version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each job once:
+// Package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal
+// job whose body is its order and its progress. Each step executes the plan that the step before has stored, of up to
+// 500 jobs with the version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each
+// job once:
 //
 //   - A job whose version is another by now is counted as done if its history names this Work, and skipped otherwise.
-//   - A job that the filter selects again, because it was changed and then failed or was moved, is left out if its history
-//     names this Work. Ended jobs are selected by their end, before the Work was created, so only some are looked at.
+//   - A job that the filter selects again, because it was changed and then failed or was moved, is left out if its
+//     history names this Work. Ended jobs are selected by their end, before the Work was created, so only some are
+//     looked at.
 //
-// Both need one of the newest job.MaxEvents changes by clients. Jobs that are registered after the Work was created are not
-// selected.
+// Both need one of the newest job.MaxEvents changes by clients. Jobs that are registered after the Work was created are
+// not selected.
 package work
 
 import (
@@ -48,8 +50,8 @@ type progress struct {
 	Plan       []target        `json:"plan,omitempty"`
 	Size       int             `json:"size"` // of the next plan
 	Pace       json.RawMessage `json:"pace,omitempty"`
-	// Lead is the time by which a start is planned ahead. It doubles when steps come later than planned, so that some come in
-	// time however long the steps of other Works take, and when a call takes half of it.
+	// Lead is the time by which a start is planned ahead. It doubles when steps come later than planned, so that some
+	// come in time however long the steps of other Works take, and when a call takes half of it.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 
@@ -88,8 +90,8 @@ func (p *progress) forget() {
 	p.Header, p.Edit = nil, nil
 }
 
-// PortableBody returns the body of a Work's job for a store of another kind or with other shards: its places in lists are those
-// before the jobs of their millisecond. A body that cannot be read is returned as it is.
+// PortableBody returns the body of a Work's job for a store of another kind or with other shards: its places in lists
+// are those before the jobs of their millisecond. A body that cannot be read is returned as it is.
 func PortableBody(body []byte) []byte {
 	var p progress
 	if err := json.Unmarshal(body, &p); err != nil {

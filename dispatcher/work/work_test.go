@@ -27,7 +27,8 @@ import (
 const lanes = 4
 
 func queue(i int) job.Queue {
-	return job.Queue{Namespace: job.DefaultNamespace, Topic: fmt.Sprint("topic-", i%2), Lane: fmt.Sprint("lane-", i%lanes)}
+	return job.Queue{Namespace: job.DefaultNamespace, Topic: fmt.Sprint("topic-", i%2), Lane: fmt.Sprint("lane-",
+		i%lanes)}
 }
 
 func ref(i int) job.Ref {
@@ -42,7 +43,8 @@ func kill(t testing.TB, s store.Store) (killed int) {
 		q := queue(i)
 		for {
 			claimed, err := r.Shards()[r.ShardOf(q)].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-				Queues: []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
+				Queues: []store.QueueClaim{{Queue: q, Max: store.MaxBatch, Timeout: time.Minute}},
+				Max:    store.MaxBatch, MaxBytes: 1 << 20,
 			})
 			require.NoError(t, err)
 			if len(claimed.Jobs) == 0 {
@@ -50,7 +52,8 @@ func kill(t testing.TB, s store.Store) (killed int) {
 			}
 			for _, j := range claimed.Jobs {
 				_, _, err := r.Shards()[r.ShardOf(q)].Settle(t.Context(), store.NewToken(), []store.Settlement{{
-					Ref: j.Ref(), Queue: q, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted},
+					Ref: j.Ref(), Queue: q, Lease: j.Lease,
+					Verdict: policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonExhausted},
 				}}, nil)
 				require.NoError(t, err)
 				killed++
@@ -65,7 +68,8 @@ func insertDead(t testing.TB, s store.Store, n int) {
 	t.Helper()
 	var jobs []store.NewJob
 	for i := range n {
-		jobs = append(jobs, store.NewJob{New: job.New{Spec: job.Spec{ID: ref(i).ID, Queue: queue(i), URL: "https://a.example/"}}})
+		jobs = append(jobs,
+			store.NewJob{New: job.New{Spec: job.Spec{ID: ref(i).ID, Queue: queue(i), URL: "https://a.example/"}}})
 	}
 	for _, result := range router.New(s).Insert(t.Context(), jobs) {
 		require.NoError(t, result.Err)
@@ -93,7 +97,8 @@ func (c changes) EditJob(ctx context.Context, j *job.Job, edit job.Edit) (job.Jo
 		return job.Job{}, err
 	}
 	return c.Replace(ctx, j.Ref(), store.Replacement{
-		Kind: job.EventEdited, Fields: edit.Fields, Actor: edit.Actor, IfVersion: edit.IfVersion, Spec: &spec, Due: edit.Due, Expiry: edit.Expiry,
+		Kind: job.EventEdited, Fields: edit.Fields, Actor: edit.Actor, IfVersion: edit.IfVersion, Spec: &spec,
+		Due: edit.Due, Expiry: edit.Expiry,
 	})
 }
 
@@ -205,8 +210,8 @@ func lostFor(method string, nth int, while time.Duration, fault storetest.Fault)
 	}
 }
 
-// The store forgets tokens after a minute. A step whose settlement is lost for longer is repeated, and the jobs that it has
-// revived have died again.
+// The store forgets tokens after a minute. A step whose settlement is lost for longer is repeated, and the jobs that it
+// has revived have died again.
 func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 	const n = 600
 	for _, at := range testlevel.Of([]int{3, 6}, []int{1, 3, 5, 6}) {
@@ -299,7 +304,10 @@ func TestWork_Stops(t *testing.T) {
 		s := newModel(1)
 		insertDead(t, s, n)
 		start(t, s)
-		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: policy.Rate{Starts: 1, Per: time.Second}})
+		id := create(t, s, store.WorkOrder{
+			Action: store.WorkRevive, Filter: allDead(),
+			Rate: policy.Rate{Starts: 1, Per: time.Second},
+		})
 		time.Sleep(time.Minute)
 		_, err := work.Stop(t.Context(), router.New(s), job.DefaultNamespace, id, "jan")
 		require.NoError(t, err)
@@ -335,7 +343,9 @@ func (s slowRevive) Shards() []store.Shard {
 
 type slowReviveShard struct{ store.Shard }
 
-func (s slowReviveShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s slowReviveShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
 	time.Sleep(400 * time.Millisecond)
 	return s.Shard.Revive(ctx, token, items)
 }
@@ -382,7 +392,10 @@ func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 					}
 					start(t, s)
 					began := time.Now()
-					id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead(), Rate: rates[0], LaneRate: rates[1], Delay: 10 * time.Second})
+					id := create(t, s, store.WorkOrder{
+						Action: store.WorkRevive, Filter: allDead(), Rate: rates[0],
+						LaneRate: rates[1], Delay: 10 * time.Second,
+					})
 					time.Sleep(map[bool]time.Duration{false: 2 * time.Minute, true: 10 * time.Minute}[faulty])
 					require.Equal(t, store.WorkCounts{Matched: n, Done: n}, get(t, s, id).WorkCounts)
 					var starts []time.Time

@@ -1,5 +1,5 @@
-// Package redis makes the doctor's checks of a Redis store: the servers, their settings, and what the user may do. It opens
-// separate connections and writes nothing, so it also works where the service refuses to start.
+// Package redis makes the doctor's checks of a Redis store: the servers, their settings, and what the user may do. It
+// opens separate connections and writes nothing, so it also works where the service refuses to start.
 package redis
 
 import (
@@ -43,8 +43,9 @@ type Options struct {
 // Check returns the checks of a store.
 func Check(subject string, o Options) doctor.Check {
 	names := []doctor.Name{
-		doctor.RedisReach, doctor.RedisVersion, doctor.RedisData, doctor.RedisClock, doctor.RedisEviction, doctor.RedisMemory, doctor.RedisPersistence,
-		doctor.RedisSaving, doctor.RedisReplicas, doctor.RedisConnections, doctor.RedisRights, doctor.RedisLatency, doctor.RedisLosses,
+		doctor.RedisReach, doctor.RedisVersion, doctor.RedisData, doctor.RedisClock, doctor.RedisEviction,
+		doctor.RedisMemory, doctor.RedisPersistence, doctor.RedisSaving, doctor.RedisReplicas, doctor.RedisConnections,
+		doctor.RedisRights, doctor.RedisLatency, doctor.RedisLosses,
 	}
 	o.Prefix = cmp.Or(o.Prefix, "rb")
 	address, err := connect.ParseAddress(o.URL)
@@ -76,7 +77,8 @@ func (o Options) look(ctx context.Context, address connect.Address) (_ []doctor.
 	switch {
 	case unreachable != nil && len(f.servers) == 0:
 		return []doctor.Finding{doctor.Bad(doctor.RedisReach, doctor.Fault,
-			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is delivered until then.", "%v", unreachable)}, unreachable
+			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is "+
+				"delivered until then.", "%v", unreachable)}, unreachable
 	case err != nil:
 		return f.judge(), connect.MapError(ctx, err)
 	}
@@ -142,17 +144,20 @@ type facts struct {
 func (f *facts) readMeta(ctx context.Context, client *connect.Client) {
 	found, err := client.HMGet(ctx, layout.MetaKey(f.Prefix), "version", "shards").Result()
 	if err != nil {
-		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault, "Mend what the error names, such as the rights of the user.", "%v", connect.MapError(ctx, err))
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault,
+			"Mend what the error names, such as the rights of the user.", "%v", connect.MapError(ctx, err))
 		return
 	}
 	if found[0] == nil && found[1] == nil {
-		f.meta = doctor.Bad(doctor.RedisData, doctor.Warn, "Correct --store or --redis-prefix, unless the service has never run with them.",
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Warn,
+			"Correct --store or --redis-prefix, unless the service has never run with them.",
 			"there are no data under the prefix %s", f.Prefix)
 		return
 	}
 	n, err := layout.CheckMeta(fmt.Sprint(found[0]), fmt.Sprint(found[1]), f.Shards)
 	if err != nil {
-		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault, "Correct --shards, or use the program's version that made the data, or another --redis-prefix (docs/export.md).", "%v", err)
+		f.meta = doctor.Bad(doctor.RedisData, doctor.Fault, "Correct --shards, or use the program's version that "+
+			"made the data, or another --redis-prefix (docs/export.md).", "%v", err)
 		return
 	}
 	f.shards = n
@@ -181,11 +186,13 @@ func (f *facts) readSlots(ctx context.Context, client *connect.Client) {
 func judgeSlots(covered, alone, ranges int) doctor.Finding {
 	switch {
 	case covered < allSlots:
-		return doctor.Bad(doctor.RedisCluster, doctor.Fault, "Bring the missing servers back, or run redis-cli --cluster fix.",
+		return doctor.Bad(doctor.RedisCluster, doctor.Fault, "Bring the missing servers back, or run redis-cli "+
+			"--cluster fix.",
 			"%d of %d slots have no server: the shards there are down", allSlots-covered, allSlots)
 	case alone > 0:
 		return doctor.Bad(doctor.RedisCluster, doctor.Warn, "Give each primary a replica.",
-			"all slots are served, but %d of %d ranges have no replica: when their server dies, their shards are down", alone, ranges)
+			"all slots are served, but %d of %d ranges have no replica: when their server dies, their shards are "+
+				"down", alone, ranges)
 	}
 	return doctor.Good(doctor.RedisCluster, "all slots are served, by servers with replicas")
 }
@@ -198,8 +205,8 @@ func (f *facts) judge() []doctor.Finding {
 	}
 	found = append(found, f.judgeEach(judgeReach, false)...)
 	for _, judge := range []judgeFunc{
-		judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas, judgeConnections, judgeRights, judgeLatency,
-		judgeLosses,
+		judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas,
+		judgeConnections, judgeRights, judgeLatency, judgeLosses,
 	} {
 		found = append(found, f.judgeEach(judge, true)...)
 	}
@@ -209,8 +216,8 @@ func (f *facts) judge() []doctor.Finding {
 // A judgeFunc judges one server in one respect.
 type judgeFunc func(*facts, *server) doctor.Finding
 
-// judgeEach judges all servers. What is wrong has a finding, which names the servers. If nothing is, there is one finding, which is not ok
-// if servers that are down were left out.
+// judgeEach judges all servers. What is wrong has a finding, which names the servers. If nothing is, there is one
+// finding, which is not ok if servers that are down were left out.
 func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []doctor.Finding) {
 	var good []doctor.Finding
 	var addrs [][]string // of found
@@ -237,7 +244,8 @@ func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []doctor.Finding) {
 		}
 	case len(found) > 0 || len(good) == 0: // none: Run reports it as unknown
 	case left > 0:
-		found = []doctor.Finding{doctor.Bad(good[0].Check, doctor.Unknown, "Mend what keeps them from answering, and run ringback doctor again.",
+		found = []doctor.Finding{doctor.Bad(good[0].Check, doctor.Unknown, "Mend what keeps them from answering, and "+
+			"run ringback doctor again.",
 			"%d of %d servers could not be looked at; the others are fine", left, len(f.servers))}
 	case len(good) > 1:
 		good[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", good[0].Seen, len(good)-1)

@@ -25,23 +25,25 @@ import (
 func requireFinding(t *testing.T, found []doctor.Finding, check doctor.Name, level doctor.Level, seen string) {
 	t.Helper()
 	require.True(t, slices.ContainsFunc(found, func(f doctor.Finding) bool {
-		return f.Check == check && f.Level == level && strings.Contains(f.Seen, seen) && (f.Remedy == "") == (level == doctor.OK)
+		return f.Check == check && f.Level == level && strings.Contains(f.Seen, seen) &&
+			(f.Remedy == "") == (level == doctor.OK)
 	}), "%s %s %q in %v", check, level, seen, found)
 }
 
 // healthy is a server with which nothing is wrong.
 func healthy() server {
 	return server{
-		addr:  "10.0.0.1:6379",
-		trips: []time.Duration{100 * time.Microsecond, 200 * time.Microsecond, time.Millisecond}, precision: 50 * time.Microsecond,
-		info: map[string]string{
-			"redis_version": "7.2.4", "redis_mode": "standalone", "used_memory": "1000000", "maxmemory": "100000000", "total_system_memory": "8000000000",
-			"rdb_last_bgsave_status": "ok", "aof_last_write_status": "ok", "role": "master", "connected_slaves": "0", "connected_clients": "5",
+		addr:      "10.0.0.1:6379",
+		trips:     []time.Duration{100 * time.Microsecond, 200 * time.Microsecond, time.Millisecond},
+		precision: 50 * time.Microsecond, info: map[string]string{
+			"redis_version": "7.2.4", "redis_mode": "standalone", "used_memory": "1000000", "maxmemory": "100000000",
+			"total_system_memory": "8000000000", "rdb_last_bgsave_status": "ok", "aof_last_write_status": "ok",
+			"role": "master", "connected_slaves": "0", "connected_clients": "5",
 			"maxclients": "10000", "evicted_keys": "0", "expired_keys": "7", "rejected_connections": "0",
 		},
 		settings: map[string]string{
-			"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec", "save": "", "timeout": "0", "tcp-keepalive": "300",
-			"min-replicas-to-write": "0", "latency-monitor-threshold": "100",
+			"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec", "save": "",
+			"timeout": "0", "tcp-keepalive": "300", "min-replicas-to-write": "0", "latency-monitor-threshold": "100",
 		},
 		spikes: map[string]time.Duration{}, rights: &rights{},
 	}
@@ -76,7 +78,9 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 		change func(*facts, *server)
 	}{
 		{doctor.RedisReach, doctor.OK, "takes 200µs (the slowest of 3: 1ms)", with()},
-		{doctor.RedisReach, doctor.Warn, "takes 30ms", func(_ *facts, s *server) { s.trips = []time.Duration{30 * time.Millisecond} }},
+		{doctor.RedisReach, doctor.Warn, "takes 30ms", func(_ *facts, s *server) {
+			s.trips = []time.Duration{30 * time.Millisecond}
+		}},
 		{doctor.RedisReach, doctor.Unknown, "does not tell the time", func(_ *facts, s *server) { s.trips = nil }},
 
 		{doctor.RedisVersion, doctor.OK, "Redis 7.2.4, standalone", with()},
@@ -85,12 +89,16 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 		{doctor.RedisVersion, doctor.Fault, "Redis 7.0.15 cannot wait for fsync", wait(fsync, "redis_version=7.0.15")},
 		{doctor.RedisVersion, doctor.OK, "Redis 7.2.4", wait(fsync)},
 		{doctor.RedisVersion, doctor.Fault, "one of a cluster", with("redis_mode=cluster")},
-		{doctor.RedisVersion, doctor.OK, "cluster", func(f *facts, s *server) { f.cluster = true; s.info["redis_mode"] = "cluster" }},
+		{
+			doctor.RedisVersion, doctor.OK, "cluster",
+			func(f *facts, s *server) { f.cluster = true; s.info["redis_mode"] = "cluster" },
+		},
 		{doctor.RedisVersion, doctor.Fault, "one of a sentinel", with("redis_mode=sentinel")},
 		{doctor.RedisVersion, doctor.Unknown, "does not tell its version", with("redis_version=")},
 
 		{doctor.RedisClock, doctor.OK, "within", with()},
-		{doctor.RedisClock, doctor.Warn, "the clock of Redis is 12s behind", func(_ *facts, s *server) { s.ahead = -12 * time.Second }},
+		{doctor.RedisClock, doctor.Warn, "the clock of Redis is 12s " +
+			"behind", func(_ *facts, s *server) { s.ahead = -12 * time.Second }},
 		{doctor.RedisClock, doctor.Fault, "10m0s ahead", func(_ *facts, s *server) { s.ahead = 10 * time.Minute }},
 		{doctor.RedisClock, doctor.Unknown, "does not tell the time", func(_ *facts, s *server) { s.trips = nil }},
 
@@ -113,7 +121,8 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 		{doctor.RedisPersistence, doctor.Warn, "some 30 seconds", with("appendfsync=no")},
 		{doctor.RedisPersistence, doctor.Warn, "snapshots only (save 3600 1)", with("appendonly=no", "save=3600 1")},
 		{doctor.RedisPersistence, doctor.Warn, "persists nothing", with("appendonly=no")},
-		{doctor.RedisPersistence, doctor.Fault, "appendonly is no: Ringback refuses to start", wait(fsync, "appendonly=no")},
+		{doctor.RedisPersistence, doctor.Fault, "appendonly is no: Ringback refuses to " +
+			"start", wait(fsync, "appendonly=no")},
 		{doctor.RedisPersistence, doctor.Unknown, "does not tell", func(_ *facts, s *server) { s.settings = nil }},
 
 		{doctor.RedisSaving, doctor.OK, "succeeded", with()},
@@ -123,13 +132,21 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 		{doctor.RedisSaving, doctor.Unknown, "does not tell", func(_ *facts, s *server) { s.info = nil }},
 
 		{doctor.RedisReplicas, doctor.OK, "no replicas", with()},
-		{doctor.RedisReplicas, doctor.OK, "1 replicas follow", wait(connect.Wait{Replicas: 1}, "connected_slaves=1", replica("online", "1"))},
-		{doctor.RedisReplicas, doctor.OK, "1 replicas follow", with("connected_slaves=1", replica("online", "1"), "min-replicas-to-write=1")},
-		{doctor.RedisReplicas, doctor.Warn, "no write waits for them", with("connected_slaves=1", replica("online", "1"))},
-		{doctor.RedisReplicas, doctor.Warn, "10.0.0.2:6379 is wait_bgsave", with("connected_slaves=1", replica("wait_bgsave", "0"))},
-		{doctor.RedisReplicas, doctor.Warn, "is online, 60 s late", with("connected_slaves=1", replica("online", "60"))},
-		{doctor.RedisReplicas, doctor.Warn, "0 replicas follow, --redis-wait asks for 1", wait(connect.Wait{Replicas: 1})},
-		{doctor.RedisReplicas, doctor.Fault, "min-replicas-to-write is 1: Redis refuses all writes", with("min-replicas-to-write=1")},
+		{doctor.RedisReplicas, doctor.OK, "1 replicas follow", wait(connect.Wait{Replicas: 1}, "connected_slaves=1",
+			replica("online", "1"))},
+		{doctor.RedisReplicas, doctor.OK, "1 replicas follow", with("connected_slaves=1", replica("online", "1"),
+			"min-replicas-to-write=1")},
+		{doctor.RedisReplicas, doctor.Warn, "no write waits for " +
+			"them", with("connected_slaves=1", replica("online", "1"))},
+		{doctor.RedisReplicas, doctor.Warn, "10.0.0.2:6379 is " +
+			"wait_bgsave", with("connected_slaves=1", replica("wait_bgsave", "0"))},
+		{doctor.RedisReplicas, doctor.Warn, "is online, 60 s " +
+			"late", with("connected_slaves=1", replica("online", "60"))},
+		{doctor.RedisReplicas, doctor.Warn, "0 replicas follow, --redis-wait asks for 1", wait(
+			connect.Wait{Replicas: 1},
+		)},
+		{doctor.RedisReplicas, doctor.Fault, "min-replicas-to-write is 1: Redis refuses all " +
+			"writes", with("min-replicas-to-write=1")},
 		{doctor.RedisReplicas, doctor.Fault, "is a replica", with("role=slave")},
 		{doctor.RedisReplicas, doctor.Unknown, "does not tell", func(_ *facts, s *server) { s.info = nil }},
 
@@ -140,8 +157,10 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 		{doctor.RedisConnections, doctor.Unknown, "does not tell", func(_ *facts, s *server) { s.info = nil }},
 
 		{doctor.RedisRights, doctor.OK, "has all rights", with()},
-		{doctor.RedisRights, doctor.Fault, "may not call hset, zadd", func(_ *facts, s *server) { s.rights = &rights{missing: []string{"hset", "zadd"}} }},
-		{doctor.RedisRights, doctor.Warn, "may not call unlink", func(_ *facts, s *server) { s.rights = &rights{optional: []string{"unlink"}} }},
+		{doctor.RedisRights, doctor.Fault, "may not call hset, " +
+			"zadd", func(_ *facts, s *server) { s.rights = &rights{missing: []string{"hset", "zadd"}} }},
+		{doctor.RedisRights, doctor.Warn, "may not call " +
+			"unlink", func(_ *facts, s *server) { s.rights = &rights{optional: []string{"unlink"}} }},
 		{doctor.RedisRights, doctor.Unknown, "from version 7 on", func(_ *facts, s *server) { s.rights = nil }},
 
 		{doctor.RedisLatency, doctor.OK, "no spike", with()},
@@ -149,7 +168,8 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 			s.spikes = map[string]time.Duration{"fork": 900 * time.Millisecond, "command": 100 * time.Millisecond}
 		}},
 		{doctor.RedisLatency, doctor.Unknown, "records no spikes", with("latency-monitor-threshold=0")},
-		{doctor.RedisLatency, doctor.Unknown, "does not tell its latency", func(_ *facts, s *server) { s.spikes = nil }},
+		{doctor.RedisLatency, doctor.Unknown, "does not tell its " +
+			"latency", func(_ *facts, s *server) { s.spikes = nil }},
 
 		{doctor.RedisLosses, doctor.OK, "no key was evicted", with()},
 		{doctor.RedisLosses, doctor.Warn, "evicted 3 keys", with("evicted_keys=3")},
@@ -174,7 +194,8 @@ func TestJudge_SaysWhichOfSeveralServers(t *testing.T) {
 	again := healthy()
 	again.addr, again.settings["maxmemory-policy"] = "10.0.0.8:6379", "allkeys-lru"
 	f = &facts{servers: []server{healthy(), again, sick}}
-	requireFinding(t, f.judge(), doctor.RedisEviction, doctor.Fault, "10.0.0.8:6379, 10.0.0.9:6379: maxmemory-policy is allkeys-lru")
+	requireFinding(t, f.judge(), doctor.RedisEviction, doctor.Fault,
+		"10.0.0.8:6379, 10.0.0.9:6379: maxmemory-policy is allkeys-lru")
 }
 
 func TestJudge_OfAServerThatIsDownSaysNothingElse(t *testing.T) {
@@ -206,12 +227,15 @@ func TestCheck_SaysWhatAServerDoesNotTell(t *testing.T) {
 	found := run(t, Options{URL: "redis://" + server.Addr()})
 	requireFinding(t, found, doctor.RedisReach, doctor.OK, "a round trip takes")
 	requireFinding(t, found, doctor.RedisData, doctor.Warn, "there are no data under the prefix rb")
-	for _, check := range []doctor.Name{doctor.RedisEviction, doctor.RedisPersistence, doctor.RedisRights, doctor.RedisLatency} {
+	for _, check := range []doctor.Name{
+		doctor.RedisEviction, doctor.RedisPersistence, doctor.RedisRights, doctor.RedisLatency,
+	} {
 		requireFinding(t, found, check, doctor.Unknown, "")
 	}
 	require.Empty(t, server.Keys(), "nothing is written")
 	server.HSet(layout.MetaKey("shop"), "version", "1", "shards", "1")
-	requireFinding(t, run(t, Options{URL: "redis://" + server.Addr(), Prefix: "shop"}), doctor.RedisData, doctor.Fault, "schema version 1")
+	requireFinding(t, run(t, Options{URL: "redis://" + server.Addr(), Prefix: "shop"}), doctor.RedisData,
+		doctor.Fault, "schema version 1")
 }
 
 func TestCheck_SaysWhyAStoreCannotBeReached(t *testing.T) {
@@ -242,7 +266,8 @@ func TestCheck_OfAClusterWithAServerThatHangs(t *testing.T) {
 			return false
 		}
 		c.WriteLen(2)
-		for i, at := range []*net.TCPAddr{silentAt, server.Server().Addr()} { // the first has almost all slots, and so the key with the version
+		// the first has almost all slots, and so the key with the version
+		for i, at := range []*net.TCPAddr{silentAt, server.Server().Addr()} {
 			c.WriteLen(3)
 			c.WriteInt(i * (allSlots - 1))
 			c.WriteInt(allSlots - 2 + i)
@@ -257,7 +282,8 @@ func TestCheck_OfAClusterWithAServerThatHangs(t *testing.T) {
 	found, err := check.Run(t.Context()) // without the limit
 	require.Error(t, err)
 	requireFinding(t, found, doctor.RedisReach, doctor.Fault, silent.Addr().String()+": redis ")
-	requireFinding(t, found, doctor.RedisClock, doctor.Unknown, "1 of 2 servers could not be looked at; the others are fine")
+	requireFinding(t, found, doctor.RedisClock, doctor.Unknown,
+		"1 of 2 servers could not be looked at; the others are fine")
 	for _, f := range found {
 		if f.Level == doctor.Fault {
 			require.NotContains(t, f.Seen, server.Addr())
@@ -285,16 +311,21 @@ func TestCheck_OfARealServer(t *testing.T) {
 	require.NoError(t, admin.HSet(ctx, layout.MetaKey("rb"), "version", layout.Version, "shards", 4).Err())
 	found := run(t, Options{URL: server.URL()})
 	for check, level := range map[doctor.Name]doctor.Level{
-		doctor.RedisReach: doctor.OK, doctor.RedisVersion: doctor.OK, doctor.RedisData: doctor.OK, doctor.RedisClock: doctor.OK, doctor.RedisEviction: doctor.OK,
-		doctor.RedisMemory: doctor.Warn, doctor.RedisPersistence: doctor.Warn, doctor.RedisSaving: doctor.OK, doctor.RedisReplicas: doctor.OK,
-		doctor.RedisConnections: doctor.OK, doctor.RedisRights: doctor.OK, doctor.RedisLatency: doctor.Unknown, doctor.RedisLosses: doctor.OK,
+		doctor.RedisReach: doctor.OK, doctor.RedisVersion: doctor.OK, doctor.RedisData: doctor.OK,
+		doctor.RedisClock: doctor.OK, doctor.RedisEviction: doctor.OK, doctor.RedisMemory: doctor.Warn,
+		doctor.RedisPersistence: doctor.Warn, doctor.RedisSaving: doctor.OK, doctor.RedisReplicas: doctor.OK,
+		doctor.RedisConnections: doctor.OK, doctor.RedisRights: doctor.OK, doctor.RedisLatency: doctor.Unknown,
+		doctor.RedisLosses: doctor.OK,
 	} {
 		requireFinding(t, found, check, level, "")
 	}
 	requireFinding(t, found, doctor.RedisPersistence, doctor.Warn, "persists nothing")
-	requireFinding(t, run(t, Options{URL: server.URL(), Shards: 8}), doctor.RedisData, doctor.Fault, "the data have 4 shards, not 8")
+	requireFinding(t, run(t, Options{URL: server.URL(), Shards: 8}), doctor.RedisData, doctor.Fault,
+		"the data have 4 shards, not 8")
 
-	for _, pair := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"latency-monitor-threshold", "100"}} {
+	for _, pair := range [][2]string{
+		{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"latency-monitor-threshold", "100"},
+	} {
 		require.NoError(t, admin.ConfigSet(ctx, pair[0], pair[1]).Err())
 	}
 	user := append([]any{"acl", "setuser", "ringback", "reset", "on", ">secret"}, documented(t)...)
@@ -305,7 +336,8 @@ func TestCheck_OfARealServer(t *testing.T) {
 	requireFinding(t, found, doctor.RedisEviction, doctor.Fault, "allkeys-lru")
 	requireFinding(t, found, doctor.RedisMemory, doctor.OK, "")
 	requireFinding(t, found, doctor.RedisLatency, doctor.Unknown, "does not tell its latency spikes")
-	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-hset", "-config|get", "+latency|latest", "resetkeys", "~rb:*", "~{rb:*").Err())
+	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-hset", "-config|get", "+latency|latest",
+		"resetkeys", "~rb:*", "~{rb:*").Err())
 	found = run(t, Options{URL: url})
 	requireFinding(t, found, doctor.RedisRights, doctor.Fault, "may not call hset on the keys")
 	requireFinding(t, found, doctor.RedisEviction, doctor.Unknown, "does not tell its maxmemory-policy")
@@ -322,7 +354,8 @@ func TestCheck_FindsTwoServersAtOneAddress(t *testing.T) {
 	proxy := redistest.StartProxy(t, first.Addr())
 	requireFinding(t, run(t, Options{URL: "redis://" + proxy.Addr()}), doctor.RedisReach, doctor.OK, "")
 	proxy.Lead(first.Addr(), redistest.Start(t).Addr())
-	requireFinding(t, run(t, Options{URL: "redis://" + proxy.Addr()}), doctor.RedisReach, doctor.Fault, "two redis servers answer at one address")
+	requireFinding(t, run(t, Options{URL: "redis://" + proxy.Addr()}), doctor.RedisReach, doctor.Fault,
+		"two redis servers answer at one address")
 }
 
 // documented returns the rights of docs/redis.md.

@@ -37,16 +37,20 @@ func (s *server) hidden(check doctor.Name, what string) doctor.Finding {
 func judgeReach(f *facts, s *server) doctor.Finding {
 	switch {
 	case f.two:
-		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Let the name or the load balancer in --store lead to one server, or use redis+sentinel://.",
+		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Let the name or the load balancer in --store lead to one "+
+			"server, or use redis+sentinel://.",
 			"%v; jobs that one takes are unknown to the other", connect.ErrTwoServers)
 	case s.down:
-		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Start the server again, or let a replica take over: its shards are down until then.", "%v", s.err)
+		return doctor.Bad(doctor.RedisReach, doctor.Fault, "Start the server again, or let a replica take over: its "+
+			"shards are down until then.", "%v", s.err)
 	case len(s.trips) == 0:
 		return s.hidden(doctor.RedisReach, "the time")
 	}
-	seen := fmt.Sprintf("a round trip takes %s (the slowest of %d: %s)", short(s.median()), len(s.trips), short(s.trips[len(s.trips)-1]))
+	seen := fmt.Sprintf("a round trip takes %s (the slowest of %d: %s)", short(s.median()), len(s.trips),
+		short(s.trips[len(s.trips)-1]))
 	if s.median() > slowTrip {
-		return doctor.Bad(doctor.RedisReach, doctor.Warn, "Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s", seen)
+		return doctor.Bad(doctor.RedisReach, doctor.Warn,
+			"Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s", seen)
 	}
 	return doctor.Good(doctor.RedisReach, "%s", seen)
 }
@@ -65,11 +69,14 @@ func judgeVersion(f *facts, s *server) doctor.Finding {
 	case err != nil || err2 != nil:
 		return s.hidden(doctor.RedisVersion, "its version")
 	case a < oldestMajor || a == oldestMajor && b < oldestMinor:
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 6.2 or later.", "Redis %s lacks commands that Ringback needs", version)
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 6.2 or "+
+			"later.", "Redis %s lacks commands that Ringback needs", version)
 	case f.Wait.Fsync && (a < 7 || a == 7 && b < 2):
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 7.2, or leave fsync out of --redis-wait.", "Redis %s cannot wait for fsync", version)
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Upgrade Redis to 7.2, or leave fsync out of "+
+			"--redis-wait.", "Redis %s cannot wait for fsync", version)
 	case mode == "sentinel" || mode == "cluster" && !f.cluster:
-		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Use redis+sentinel:// or redis+cluster:// in --store.", "the server is one of a %s", mode)
+		return doctor.Bad(doctor.RedisVersion, doctor.Fault, "Use redis+sentinel:// or redis+cluster:// in "+
+			"--store.", "the server is one of a %s", mode)
 	}
 	return doctor.Good(doctor.RedisVersion, "Redis %s, %s", version, mode)
 }
@@ -87,8 +94,9 @@ func judgeEviction(_ *facts, s *server) doctor.Finding {
 	case !known:
 		return s.hidden(doctor.RedisEviction, "its maxmemory-policy")
 	case connect.Evicts(policy):
-		return doctor.Bad(doctor.RedisEviction, doctor.Fault, "Run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf.",
-			"maxmemory-policy is %s: Redis removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy)
+		return doctor.Bad(doctor.RedisEviction, doctor.Fault,
+			"Run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf.", "maxmemory-policy is %s: Redis "+
+				"removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy)
 	}
 	return doctor.Good(doctor.RedisEviction, "maxmemory-policy is %s", policy)
 }
@@ -105,15 +113,19 @@ func judgeMemory(_ *facts, s *server) doctor.Finding {
 	case !known || !limited:
 		return s.hidden(doctor.RedisMemory, "its memory")
 	case most == 0:
-		return doctor.Bad(doctor.RedisMemory, doctor.Unknown, "Set maxmemory with room above what you expect.", "%s are used, and there is no maxmemory", doctor.Size(used))
+		return doctor.Bad(doctor.RedisMemory, doctor.Unknown, "Set maxmemory with room above what you "+
+			"expect.", "%s are used, and there is no maxmemory", doctor.Size(used))
 	case used >= most:
-		return doctor.Bad(doctor.RedisMemory, doctor.Fault, "Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
+		return doctor.Bad(doctor.RedisMemory, doctor.Fault, "Raise maxmemory, or shorten keep_delivered and "+
+			"keep_dead of the largest topics.",
 			"memory is full (%s of %s): registrations get 503", doctor.Size(used), doctor.Size(most))
 	case used*100 >= most*memoryWarn:
-		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
+		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Raise maxmemory, or shorten keep_delivered and keep_dead "+
+			"of the largest topics.",
 			"%s of %s (%s) are used", doctor.Size(used), doctor.Size(most), whose)
 	case whose != "maxmemory":
-		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Set maxmemory below the memory of the machine: a full Redis refuses jobs, a full machine kills Redis.",
+		return doctor.Bad(doctor.RedisMemory, doctor.Warn, "Set maxmemory below the memory of the machine: a full "+
+			"Redis refuses jobs, a full machine kills Redis.",
 			"there is no maxmemory; %s are used, the machine has %s", doctor.Size(used), doctor.Size(most))
 	}
 	return doctor.Good(doctor.RedisMemory, "%s of %s are used", doctor.Size(used), doctor.Size(most))
@@ -128,22 +140,28 @@ func judgePersistence(f *facts, s *server) doctor.Finding {
 	case !known || !knows:
 		return s.hidden(doctor.RedisPersistence, "whether it persists data")
 	case f.Wait.Fsync && appends != "yes":
-		return doctor.Bad(doctor.RedisPersistence, doctor.Fault, "Set appendonly yes, or leave fsync out of --redis-wait.",
+		return doctor.Bad(doctor.RedisPersistence, doctor.Fault, "Set appendonly yes, or leave fsync out of "+
+			"--redis-wait.",
 			"--redis-wait asks for fsync, but appendonly is %s: Ringback refuses to start", appends)
 	case !connect.IsPersistent(s.settings):
-		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly, "Redis persists nothing: all jobs are lost when its process ends")
+		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly, "Redis persists nothing: all jobs are "+
+			"lost when its process ends")
 	case appends != "yes":
 		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, appendOnly,
-			"snapshots only (save %s): when Redis dies, all accepted jobs and results since the last one are lost", saves)
+			"snapshots only (save %s): when Redis dies, all accepted jobs and results since the last one are "+
+				"lost", saves)
 	case fsync == "no":
 		return doctor.Bad(doctor.RedisPersistence, doctor.Warn, "Set appendfsync everysec or always.",
 			"appendfsync is no: when the machine dies, some 30 seconds of accepted jobs are lost")
 	case fsync == "always":
-		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync always: an accepted job survives the machine")
+		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync always: an accepted job survives "+
+			"the machine")
 	case f.Wait.Fsync:
-		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: a job answered with \"synced\": true survives the machine", fsync)
+		return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: a job answered with \"synced\": "+
+			"true survives the machine", fsync)
 	}
-	return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: when the machine dies, up to about two seconds of accepted jobs are lost", fsync)
+	return doctor.Good(doctor.RedisPersistence, "appendonly with appendfsync %s: when the machine dies, up to about "+
+		"two seconds of accepted jobs are lost", fsync)
 }
 
 // judgeSaving looks at the last writes to disk.
@@ -159,10 +177,12 @@ func judgeSaving(_ *facts, s *server) doctor.Finding {
 	}
 	switch {
 	case len(failed) > 0:
-		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Look at Redis's log: its disk is full or fails, or it has no memory to fork (vm.overcommit_memory).",
+		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Look at Redis's log: its disk is full or fails, or it "+
+			"has no memory to fork (vm.overcommit_memory).",
 			"%s", strings.Join(failed, ", "))
 	case s.info["loading"] == "1":
-		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Wait until it has loaded its data.", "Redis is loading its data")
+		return doctor.Bad(doctor.RedisSaving, doctor.Fault, "Wait until it has loaded its "+
+			"data.", "Redis is loading its data")
 	}
 	return doctor.Good(doctor.RedisSaving, "its last writes to disk succeeded")
 }
@@ -172,7 +192,8 @@ func judgeReplicas(f *facts, s *server) doctor.Finding {
 	count, known := s.number("connected_slaves")
 	least, _ := s.setting("min-replicas-to-write")
 	if role == "slave" {
-		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Name the primary in --store, or use redis+sentinel://.", "the server is a replica: it takes no writes")
+		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Name the primary in --store, or use redis+sentinel://.",
+			"the server is a replica: it takes no writes")
 	}
 	if !known {
 		return s.hidden(doctor.RedisReplicas, "its replicas")
@@ -184,7 +205,8 @@ func judgeReplicas(f *facts, s *server) doctor.Finding {
 		if field(state, "state") == "online" && (err != nil || lag <= replicaLag) {
 			online++
 		} else {
-			late = fmt.Sprintf("%s:%s is %s, %s s late", field(state, "ip"), field(state, "port"), field(state, "state"), field(state, "lag"))
+			late = fmt.Sprintf("%s:%s is %s, %s s late", field(state, "ip"), field(state, "port"),
+				field(state, "state"), field(state, "lag"))
 		}
 	}
 	switch {
@@ -192,7 +214,8 @@ func judgeReplicas(f *facts, s *server) doctor.Finding {
 		return doctor.Bad(doctor.RedisReplicas, doctor.Fault, "Bring replicas back, or lower min-replicas-to-write.",
 			"%d replicas follow, min-replicas-to-write is %d: Redis refuses all writes", online, least)
 	case online < int64(f.Wait.Replicas):
-		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Bring replicas back, or lower --redis-wait: each registration waits in vain for its timeout.",
+		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Bring replicas back, or lower --redis-wait: each "+
+			"registration waits in vain for its timeout.",
 			"%d replicas follow, --redis-wait asks for %d", online, f.Wait.Replicas)
 	case late != "":
 		return doctor.Bad(doctor.RedisReplicas, doctor.Warn, "Look at that replica and the network to it.", "%s", late)
@@ -200,8 +223,10 @@ func judgeReplicas(f *facts, s *server) doctor.Finding {
 		return doctor.Good(doctor.RedisReplicas, "no replicas: jobs wait for this server when it is down")
 	case f.Wait.Replicas == 0 && least == 0:
 		return doctor.Bad(doctor.RedisReplicas, doctor.Warn,
-			"Use --redis-wait replicas=1 or Redis's min-replicas-to-write 1, if no accepted job may be lost (docs/redis.md#durability).",
-			"%d replicas follow, and no write waits for them: a failover loses what the promoted one had not received", online)
+			"Use --redis-wait replicas=1 or Redis's min-replicas-to-write 1, if no accepted job may be lost "+
+				"(docs/redis.md#durability).",
+			"%d replicas follow, and no write waits for them: a failover loses what the promoted one had not "+
+				"received", online)
 	}
 	return doctor.Good(doctor.RedisReplicas, "%d replicas follow", online)
 }
@@ -226,28 +251,35 @@ func judgeConnections(f *facts, s *server) doctor.Finding {
 	case !known || !knows:
 		return s.hidden(doctor.RedisConnections, "its connections")
 	case now+need > most:
-		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Raise maxclients (and the limit of open files of Redis), or set pool_size in --store.",
+		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Raise maxclients (and the limit of open files of "+
+			"Redis), or set pool_size in --store.",
 			"%d of %d connections are open, a further process of Ringback takes up to %d", now, most, need)
 	case tells && keepalive == 0:
-		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set tcp-keepalive 300.", "tcp-keepalive is 0: connections of machines that died stay open and count against maxclients")
+		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set tcp-keepalive "+
+			"300.", "tcp-keepalive is 0: connections of machines that died stay open and count against maxclients")
 	case idle > 0 && idle < 10:
 		return doctor.Bad(doctor.RedisConnections, doctor.Warn, "Set timeout 0, or 60 and more.",
 			"timeout is %d: Redis closes idle connections all the time, and each is opened anew", idle)
 	}
-	return doctor.Good(doctor.RedisConnections, "%d of %d connections are open, a process takes up to %d", now, most, need)
+	return doctor.Good(doctor.RedisConnections, "%d of %d connections are open, a process takes up to %d", now, most,
+		need)
 }
 
 func judgeRights(_ *facts, s *server) doctor.Finding {
 	const remedy = "Give them to the user with ACL SETUSER, as in docs/redis.md#rights."
 	switch r := s.rights; {
 	case r == nil && s.err != nil:
-		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "the rights could not be read: %v", s.err)
+		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with "+
+			"docs/redis.md#rights.", "the rights could not be read: %v", s.err)
 	case r == nil:
-		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with docs/redis.md#rights.", "Redis tells the rights of users from version 7 on")
+		return doctor.Bad(doctor.RedisRights, doctor.Unknown, "Compare the user's rights with "+
+			"docs/redis.md#rights.", "Redis tells the rights of users from version 7 on")
 	case len(r.missing) > 0:
-		return doctor.Bad(doctor.RedisRights, doctor.Fault, remedy, "the user may not call %s on the keys of the store", strings.Join(r.missing, ", "))
+		return doctor.Bad(doctor.RedisRights, doctor.Fault, remedy, "the user may not call %s on the keys of the "+
+			"store", strings.Join(r.missing, ", "))
 	case len(r.optional) > 0:
-		return doctor.Bad(doctor.RedisRights, doctor.Warn, remedy, "the user may not call %s: a part of Ringback does not work", strings.Join(r.optional, ", "))
+		return doctor.Bad(doctor.RedisRights, doctor.Warn, remedy, "the user may not call %s: a part of Ringback "+
+			"does not work", strings.Join(r.optional, ", "))
 	}
 	return doctor.Good(doctor.RedisRights, "the user has all rights")
 }
@@ -256,9 +288,11 @@ func judgeLatency(_ *facts, s *server) doctor.Finding {
 	threshold, known := s.setting("latency-monitor-threshold")
 	switch {
 	case s.spikes == nil:
-		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Give the user +latency|latest to see them; Ringback works without.", "the server does not tell its latency spikes")
+		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Give the user +latency|latest to see them; Ringback "+
+			"works without.", "the server does not tell its latency spikes")
 	case known && threshold == 0 && len(s.spikes) == 0:
-		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Run CONFIG SET latency-monitor-threshold 100 to record spikes from now on.", "latency-monitor-threshold is 0: Redis records no spikes")
+		return doctor.Bad(doctor.RedisLatency, doctor.Unknown, "Run CONFIG SET latency-monitor-threshold 100 to "+
+			"record spikes from now on.", "latency-monitor-threshold is 0: Redis records no spikes")
 	}
 	var slow []string
 	for _, event := range slices.Sorted(maps.Keys(s.spikes)) {
@@ -267,7 +301,8 @@ func judgeLatency(_ *facts, s *server) doctor.Finding {
 		}
 	}
 	if len(slow) > 0 {
-		return doctor.Bad(doctor.RedisLatency, doctor.Warn, "Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
+		return doctor.Bad(doctor.RedisLatency, doctor.Warn,
+			"Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
 			"Redis stood still: %s", strings.Join(slow, ", "))
 	}
 	return doctor.Good(doctor.RedisLatency, "no spike of %s or more", slowSpike)
@@ -281,11 +316,14 @@ func judgeLosses(_ *facts, s *server) doctor.Finding {
 	case !known:
 		return s.hidden(doctor.RedisLosses, "whether it evicted keys")
 	case evicted > 0:
-		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Set maxmemory-policy noeviction, then run ringback verify --repair: jobs may be missing.",
+		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Set maxmemory-policy noeviction, then run ringback "+
+			"verify --repair: jobs may be missing.",
 			"Redis has evicted %d keys since its start", evicted)
 	case rejected > 0:
-		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Raise maxclients, and see who opens so many connections (CLIENT LIST).",
+		return doctor.Bad(doctor.RedisLosses, doctor.Warn, "Raise maxclients, and see who opens so many connections "+
+			"(CLIENT LIST).",
 			"Redis has rejected %d connections since its start", rejected)
 	}
-	return doctor.Good(doctor.RedisLosses, "no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired)
+	return doctor.Good(doctor.RedisLosses,
+		"no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
-// calls are a call of every command that Ringback makes, with KEY for a key. They are checked against the user's rights and not made.
+// calls are a call of every command that Ringback makes, with KEY for a key. They are checked against the user's rights
+// and not made.
 const calls = `ping
 info
 config get maxmemory
@@ -84,7 +85,8 @@ type rights struct {
 	optional []string
 }
 
-// permitted runs in Redis and returns the numbers of the calls that the user may not make; false: Redis is older than version 7.
+// permitted runs in Redis and returns the numbers of the calls that the user may not make; false: Redis is older than
+// version 7.
 const permitted = `
 if not redis.acl_check_cmd then return false end
 local denied = {}

@@ -55,8 +55,8 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 	} else {
 		s.err = connect.MapError(ctx, err)
 	}
-	settings, err := connect.ReadSettings(ctx, c, "maxmemory-policy", "appendonly", "appendfsync", "save", "timeout", "tcp-keepalive",
-		"min-replicas-to-write", "latency-monitor-threshold")
+	settings, err := connect.ReadSettings(ctx, c, "maxmemory-policy", "appendonly", "appendfsync", "save",
+		"timeout", "tcp-keepalive", "min-replicas-to-write", "latency-monitor-threshold")
 	if s.settings = settings; err != nil {
 		s.err = err
 	}
@@ -64,7 +64,8 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 		s.spikes = parseLatency(events)
 	}
 	n := max(f.shards, 1)
-	if s.rights, err = readRights(ctx, c, f.needed(c), []string{layout.MetaKey(f.Prefix), "{" + layout.Tags(f.Prefix, n)[0] + "}:due:1"}); err != nil {
+	if s.rights, err = readRights(ctx, c, f.needed(c), []string{layout.MetaKey(f.Prefix), "{" +
+		layout.Tags(f.Prefix, n)[0] + "}:due:1"}); err != nil {
 		s.err = err
 	}
 	return s

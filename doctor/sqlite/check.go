@@ -1,5 +1,5 @@
-// Package sqlite makes the doctor's checks of a SQLite store: its files, their file system, and what is in them. It changes nothing,
-// and can run beside the process that uses the database, and in it.
+// Package sqlite makes the doctor's checks of a SQLite store: its files, their file system, and what is in them. It
+// changes nothing, and can run beside the process that uses the database, and in it.
 package sqlite
 
 import (
@@ -37,7 +37,8 @@ func Check(subject, path string) []doctor.Check {
 		Run: func(context.Context) ([]doctor.Finding, error) {
 			path, err := file.Resolve(path)
 			if err != nil {
-				return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Fault, "Correct --store.", "%v", err)}, err
+				return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Fault, "Correct --store.", "%v", err)},
+					err
 			}
 			owner, err := checkOwner(path)
 			return append(owner, checkFiles(path)...), err
@@ -65,11 +66,13 @@ func Check(subject, path string) []doctor.Check {
 func checkFiles(path string) (found []doctor.Finding) {
 	if err := file.Check(path); err != nil {
 		return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Fault,
-			"Correct --store, or make the folder and its files those of the user of the service (chown -R).", "%v", err)}
+			"Correct --store, or make the folder and its files those of the user of the service (chown -R).", "%v",
+			err)}
 	}
 	exposed, err := file.Exposed(path)
 	if err != nil {
-		return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Unknown, "Run ringback doctor as the user of the service.", "%v", err)}
+		return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Unknown,
+			"Run ringback doctor as the user of the service.", "%v", err)}
 	}
 	var names []string
 	for name, mode := range exposed {
@@ -81,7 +84,8 @@ func checkFiles(path string) (found []doctor.Finding) {
 	case errors.Is(err, fs.ErrNotExist):
 		return []doctor.Finding{doctor.Good(doctor.SQLiteFiles, "%s does not exist yet: the service makes it", path)}
 	case len(names) > 0:
-		return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Warn, "chmod go-rwx them; Ringback does so at its start.",
+		return []doctor.Finding{doctor.Bad(doctor.SQLiteFiles, doctor.Warn, "chmod go-rwx them; Ringback does so at "+
+			"its start.",
 			"others than the owner can read or write %s", strings.Join(names, ", "))}
 	}
 	return []doctor.Finding{doctor.Good(doctor.SQLiteFiles, "%s is writable, and readable by its owner only", path)}
@@ -110,13 +114,17 @@ func judgeOwner(inUse bool, pid int) doctor.Finding {
 func judgeKind(kind string) doctor.Finding {
 	switch kind {
 	case "nfs", "cifs", "smb", "smb2", "9p", "fuse", "ceph", "afs":
-		return doctor.Bad(doctor.SQLiteFilesystem, doctor.Warn, "Move the database to a local disk: ringback backup, then restore there. If this one is local, ignore this.",
-			"the file system is %s: network file systems lack the locks and the fsync that SQLite needs, and files get damaged", kind)
+		return doctor.Bad(doctor.SQLiteFilesystem, doctor.Warn,
+			"Move the database to a local disk: ringback backup, then restore there. If this one is local, ignore "+
+				"this.", "the file system is %s: network file systems lack the locks and the fsync that SQLite "+
+				"needs, and files get damaged", kind)
 	case "overlay", "aufs":
 		return doctor.Bad(doctor.SQLiteFilesystem, doctor.Warn, "Mount a volume, and keep the database there.",
-			"the file system is %s, the writable layer of a container: it is removed with the container, and all jobs with it", kind)
+			"the file system is %s, the writable layer of a container: it is removed with the container, and all "+
+				"jobs with it", kind)
 	case "tmpfs", "ramfs":
-		return doctor.Bad(doctor.SQLiteFilesystem, doctor.Warn, "Move the database to a disk.", "the file system is %s, in memory: all jobs are lost at a reboot", kind)
+		return doctor.Bad(doctor.SQLiteFilesystem, doctor.Warn, "Move the database to a "+
+			"disk.", "the file system is %s, in memory: all jobs are lost at a reboot", kind)
 	}
 	return doctor.Good(doctor.SQLiteFilesystem, "%s", kind)
 }
@@ -162,7 +170,8 @@ func checkDatabase(ctx context.Context, path string) (found []doctor.Finding, er
 	defer func() { err = errors.Join(err, f.Close()) }()
 	found = []doctor.Finding{doctor.Good(doctor.SQLiteSchema, "schema %d", table.Schema.Version)}
 	mode := ""
-	if err := f.QueryText(ctx, "PRAGMA journal_mode", func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
+	if err := f.QueryText(ctx, "PRAGMA journal_mode",
+		func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
 		return found, db.Unavailable(err)
 	}
 	return append(found, judgeLog(mode, file.LogBytes(path)), checkIntegrity(ctx, f)), nil
@@ -171,25 +180,32 @@ func checkDatabase(ctx context.Context, path string) (found []doctor.Finding, er
 // judgeOpening judges why a database cannot be opened.
 func judgeOpening(err error) doctor.Finding {
 	if db.IsForeignLog(err) {
-		return doctor.Bad(doctor.SQLiteLog, doctor.Fault, "Run ringback restore with the backup (docs/sqlite.md#never-copy-a-file-over-ringbackdb).", "%v", err)
+		return doctor.Bad(doctor.SQLiteLog, doctor.Fault,
+			"Run ringback restore with the backup (docs/sqlite.md#never-copy-a-file-over-ringbackdb).", "%v", err)
 	}
 	if db.IsDamage(err) {
-		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Fault, "Restore a backup (docs/sqlite.md#a-damaged-file).", "%v", err)
+		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Fault,
+			"Restore a backup (docs/sqlite.md#a-damaged-file).", "%v", err)
 	}
-	return doctor.Bad(doctor.SQLiteSchema, doctor.Fault, "Correct --store, or use the version of the program that made the file.", "%v", err)
+	return doctor.Bad(doctor.SQLiteSchema, doctor.Fault,
+		"Correct --store, or use the version of the program that made the file.", "%v", err)
 }
 
 func judgeLog(mode string, size int64) doctor.Finding {
 	switch {
 	case mode != "wal":
-		return doctor.Bad(doctor.SQLiteLog, doctor.Warn, "Leave the file's mode to Ringback, which sets it at its start: PRAGMA journal_mode=WAL.",
+		return doctor.Bad(doctor.SQLiteLog, doctor.Warn, "Leave the file's mode to Ringback, which sets it at its "+
+			"start: PRAGMA journal_mode=WAL.",
 			"journal_mode is %s, which another program must have set", mode)
 	case size > db.LargeLog:
 		return doctor.Bad(doctor.SQLiteLog, doctor.Warn,
-			"End what reads the database for long, such as a shell or a backup that hangs (docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.",
-			"the log (-wal) has %s, so a reader keeps it from shrinking, and it grows until the disk is full", doctor.Size(size))
+			"End what reads the database for long, such as a shell or a backup that hangs "+
+				"(docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.",
+			"the log (-wal) has %s, so a reader keeps it from shrinking, and it grows until the disk is "+
+				"full", doctor.Size(size))
 	}
-	return doctor.Good(doctor.SQLiteLog, "journal_mode is wal; the log has %s and is synced before each answer", doctor.Size(size))
+	return doctor.Good(doctor.SQLiteLog,
+		"journal_mode is wal; the log has %s and is synced before each answer", doctor.Size(size))
 }
 
 // checkIntegrity checks the structure of the file, as far as it comes in some seconds.
@@ -208,13 +224,16 @@ func checkIntegrity(ctx context.Context, f *db.File) doctor.Finding {
 		if len(faults) == 0 {
 			faults = []string{err.Error()}
 		}
-		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Fault, "Back up what can be read, check the disk, and restore (docs/sqlite.md#a-damaged-file).",
+		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Fault, "Back up what can be read, check the disk, and "+
+			"restore (docs/sqlite.md#a-damaged-file).",
 			"the file is damaged: %s", strings.Join(faults, "; "))
 	case ctx.Err() != nil:
-		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Unknown, "Run ringback backup, which checks its copy completely, or ringback verify.",
+		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Unknown, "Run ringback backup, which checks its copy "+
+			"completely, or ringback verify.",
 			"the file is too large to check in %s", integrityTime)
 	case err != nil:
-		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Unknown, "Run ringback doctor again, as the user of the service.", "%v", db.Unavailable(err))
+		return doctor.Bad(doctor.SQLiteIntegrity, doctor.Unknown, "Run ringback doctor again, as the user of the "+
+			"service.", "%v", db.Unavailable(err))
 	}
 	return doctor.Good(doctor.SQLiteIntegrity, "the structure of the file is whole")
 }

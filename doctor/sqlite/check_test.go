@@ -27,7 +27,8 @@ import (
 func requireFinding(t *testing.T, found []doctor.Finding, check doctor.Name, level doctor.Level, seen string) {
 	t.Helper()
 	require.True(t, slices.ContainsFunc(found, func(f doctor.Finding) bool {
-		return f.Check == check && f.Level == level && strings.Contains(f.Seen, seen) && (f.Remedy == "") == (level == doctor.OK)
+		return f.Check == check && f.Level == level && strings.Contains(f.Seen, seen) &&
+			(f.Remedy == "") == (level == doctor.OK)
 	}), "%s %s %q in %v", check, level, seen, found)
 }
 
@@ -73,7 +74,8 @@ func TestCheck_OfADatabaseInUse(t *testing.T) {
 	require.Len(t, found, 7)
 	requireFinding(t, found, doctor.SQLiteFiles, doctor.OK, "is writable")
 	if runtime.GOOS == "linux" {
-		requireFinding(t, found, doctor.SQLiteOwner, doctor.OK, "process "+strconv.Itoa(os.Getpid())+" uses the database")
+		requireFinding(t, found, doctor.SQLiteOwner, doctor.OK,
+			"process "+strconv.Itoa(os.Getpid())+" uses the database")
 	}
 	requireFinding(t, found, doctor.SQLiteSpace, doctor.OK, "are free")
 	requireFinding(t, found, doctor.SQLiteLog, doctor.OK, "journal_mode is wal")
@@ -107,7 +109,8 @@ func TestCheck_OfFilesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, entries, "it makes nothing")
 
-	requireFinding(t, run(t, filepath.Join(folder, "none", "jobs.db")), doctor.SQLiteFiles, doctor.Fault, "does not exist")
+	requireFinding(t, run(t, filepath.Join(folder, "none", "jobs.db")), doctor.SQLiteFiles,
+		doctor.Fault, "does not exist")
 	found = run(t, folder)
 	requireFinding(t, found, doctor.SQLiteFiles, doctor.Fault, "is a folder, not a database")
 
@@ -172,11 +175,15 @@ func TestCheckIntegrity_SaysThatItDidNotEnd(t *testing.T) {
 	defer func() { require.NoError(t, f.Close()) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	requireFinding(t, []doctor.Finding{checkIntegrity(ctx, f)}, doctor.SQLiteIntegrity, doctor.Unknown, "too large to check in 3s")
+	requireFinding(t, []doctor.Finding{checkIntegrity(ctx, f)}, doctor.SQLiteIntegrity, doctor.Unknown,
+		"too large to check in 3s")
 }
 
 func TestJudge_FileSystemsSpaceAndLogs(t *testing.T) {
-	for kind, level := range map[string]doctor.Level{"ext4": doctor.OK, "xfs": doctor.OK, "type 0x1": doctor.OK, "nfs": doctor.Warn, "cifs": doctor.Warn, "overlay": doctor.Warn, "tmpfs": doctor.Warn} {
+	for kind, level := range map[string]doctor.Level{
+		"ext4": doctor.OK, "xfs": doctor.OK, "type 0x1": doctor.OK,
+		"nfs": doctor.Warn, "cifs": doctor.Warn, "overlay": doctor.Warn, "tmpfs": doctor.Warn,
+	} {
 		require.Equal(t, level, judgeKind(kind).Level, kind)
 		require.Contains(t, judgeKind(kind).Seen, kind)
 	}

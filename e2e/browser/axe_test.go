@@ -45,7 +45,8 @@ type axeViolation struct {
 	Nodes  []string `json:"nodes"`
 }
 
-// checkAccess fails the test for serious faults of the page. rules are those that are run; none: all of WCAG 2.2 A and AA.
+// checkAccess fails the test for serious faults of the page. rules are those that are run; none: all of WCAG 2.2 A and
+// AA.
 func (b *tab) checkAccess(what string, rules ...string) {
 	b.t.Helper()
 	source, err := installAxe()
@@ -57,10 +58,13 @@ func (b *tab) checkAccess(what string, rules ...string) {
 	if len(rules) > 0 {
 		only = fmt.Sprintf(`{type: 'rule', values: ['%s']}`, strings.Join(rules, "', '"))
 	}
-	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]axeViolation](`axe.run(document, {resultTypes: ['violations'], runOnly: `+only+`}).then((r) => r.violations.map((v) =>
-		({id: v.id, impact: v.impact || '', help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))})))`, chromedp.EvalAwaitPromise))
+	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]axeViolation](`axe.run(document, {resultTypes: `+
+		`['violations'], runOnly: `+only+`}).then((r) => r.violations.map((v) =>
+		({id: v.id, impact: v.impact || '', help: v.help, nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, `+
+		`200))})))`, chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err, what)
 	for _, v := range found {
-		assert.NotContains(b.t, []string{"serious", "critical"}, v.Impact, "%s: %s (%s): %s", what, v.ID, v.Help, strings.Join(v.Nodes, "\n"))
+		assert.NotContains(b.t, []string{"serious", "critical"}, v.Impact, "%s: %s (%s): %s", what, v.ID, v.Help,
+			strings.Join(v.Nodes, "\n"))
 	}
 }

@@ -38,7 +38,8 @@ var lesser = flow{"sign in with a lesser token", signInWithLess}
 
 func TestFlows_OnSQLite(t *testing.T) {
 	t.Parallel()
-	runFlows(t, "", append(slices.Clone(flows), flow{"watch live, and pause watching", watchLive}, flow{"use the keyboard", useKeyboard}, lesser))
+	runFlows(t, "", append(slices.Clone(flows), flow{"watch live, and pause watching", watchLive},
+		flow{"use the keyboard", useKeyboard}, lesser))
 }
 
 func TestFlows_OnRedis(t *testing.T) {
@@ -66,7 +67,8 @@ func tryIt(_ *testing.T, b *tab) {
 	b.fill("#f-body", `{"hello": 12345678901234567890}`)
 	b.button("Send the job")
 	b.waitText("was delivered")
-	b.wait(`document.querySelector('main').textContent.includes('12345678901234567890')`) // in the inbox, as it was sent
+	// in the inbox, as it was sent
+	b.wait(`document.querySelector('main').textContent.includes('12345678901234567890')`)
 	b.button("Sign the requests of this topic")
 	b.button("Send the job")
 	b.waitText("verified")
@@ -189,7 +191,8 @@ func keepSchedule(t *testing.T, b *tab) {
 func openEveryPage(t *testing.T, b *tab) {
 	for _, p := range b.s.pages(t) {
 		b.goTo(p.path)
-		require.NotEmpty(t, value[string](b, `document.querySelector('.lead').innerText`), "%s begins with a sentence", p.name)
+		require.NotEmpty(t, value[string](b, `document.querySelector('.lead').innerText`),
+			"%s begins with a sentence", p.name)
 	}
 }
 
@@ -197,12 +200,14 @@ func watchLive(t *testing.T, b *tab) {
 	b.goTo("topics/live.topic")
 	b.goTo("")
 	b.wait(`document.querySelector('#live-state').innerText.includes('live')`)
-	_, err := b.s.api.Register(t.Context(), client.Job{ID: "live-1", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
+	_, err := b.s.api.Register(t.Context(),
+		client.Job{ID: "live-1", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
 	require.NoError(t, err)
 	b.goTo("topics/live.topic")
 	b.waitText("1 job waits")
 	b.wait(`document.querySelector('#live-state').innerText.includes('live')`)
-	_, err = b.s.api.Register(t.Context(), client.Job{ID: "live-2", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
+	_, err = b.s.api.Register(t.Context(),
+		client.Job{ID: "live-2", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
 	require.NoError(t, err)
 	b.waitText("2 jobs wait")
 
@@ -210,7 +215,8 @@ func watchLive(t *testing.T, b *tab) {
 	b.wait(`document.querySelector('#live-state').innerText.includes('paused')`)
 	b.do(chromedp.Reload()) // it is remembered
 	b.wait(`document.querySelector('#live-state').innerText.includes('paused')`)
-	_, err = b.s.api.Register(t.Context(), client.Job{ID: "live-3", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
+	_, err = b.s.api.Register(t.Context(),
+		client.Job{ID: "live-3", Topic: "live.topic", URL: "http://" + b.s.inbox + "/", Delay: time.Hour})
 	require.NoError(t, err)
 	require.NotContains(t, b.describe(), "3 jobs wait")
 	b.do(chromedp.Click(chromedp.CSS("#live-toggle")))
@@ -251,7 +257,8 @@ func signInWithLess(t *testing.T, b *tab) {
 	b.waitText("shop.orders")
 	require.False(t, value[bool](b, `!!document.querySelector('main form[method=post]')`), "nothing to change")
 	status := value[int](b, `(() => { const r = new XMLHttpRequest(); r.open('POST', 'shop.orders/pause', false);
-		r.setRequestHeader('Content-Type', 'application/x-www-form-urlencoded'); r.send('note=x'); return r.status })()`)
+		r.setRequestHeader('Content-Type', 'application/x-www-form-urlencoded'); r.send('note=x'); return r.status `+
+		`})()`)
 	require.Equal(t, http.StatusForbidden, status)
 }
 

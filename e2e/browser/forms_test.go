@@ -14,8 +14,10 @@ func TestForms_CanBeSentAgainIfTheRequestWasStopped(t *testing.T) {
 	b.goTo("schedules/new")
 	b.eval(`(() => {
 		const begin = setTimeout
-		window.setTimeout = (does, wait, ...args) => wait > 10000 ? (window.later = () => does(...args)) : begin(does, wait, ...args)
-		document.querySelector('#schedule-form').dispatchEvent(new Event('submit', {bubbles: true, cancelable: true})) // which sends nothing
+		window.setTimeout = (does, wait, ...args) => wait > 10000 ? (window.later = () => does(...args)) : ` +
+		`begin(does, wait, ...args)
+		document.querySelector('#schedule-form').dispatchEvent(new Event('submit', {bubbles: true, cancelable: ` +
+		`true})) // which sends nothing
 	})()`)
 	disabled := `[...document.querySelectorAll('#schedule-form button')].every((button) => button.disabled)`
 	b.wait(disabled)

@@ -20,7 +20,8 @@ import (
 // programs are the names of the browser: on Debian, other Linux systems, and macOS.
 var programs = []string{
 	"chromium", "chromium-browser", "google-chrome",
-	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	"/Applications/Chromium.app/Contents/MacOS/Chromium",
+	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 }
 
 // shared is the browser of all tests.
@@ -54,7 +55,8 @@ func (b *sharedBrowser) start(path string) (context.Context, error) {
 			chromedp.NoSandbox, // containers lack the namespaces that the sandbox needs
 			chromedp.DisableGPU,
 			chromedp.Flag("disable-component-update", true),
-			chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE [::1], EXCLUDE localhost"),
+			chromedp.Flag("host-resolver-rules",
+				"MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE [::1], EXCLUDE localhost"),
 		))
 		if b.err = chromedp.Do(ctx); b.err != nil {
 			cancel()

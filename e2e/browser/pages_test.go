@@ -55,8 +55,10 @@ func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 		assert.Empty(t, titles[title], "%s and %s have the title %s", titles[title], p.name, title)
 		titles[title] = p.name
 		assert.Equal(t, 1, value[int](b, `document.querySelectorAll('h1').length`), "%s has one heading", p.name)
-		assert.NotEmpty(t, value[string](b, `document.querySelector('.lead') ? document.querySelector('.lead').innerText : ''`), "%s begins with a sentence", p.name)
-		assert.NotContains(t, value[string](b, `document.querySelector('main').innerText`), "..", "%s: sentences end once", p.name)
+		assert.NotEmpty(t, value[string](b, `document.querySelector('.lead') ? `+
+			`document.querySelector('.lead').innerText : ''`), "%s begins with a sentence", p.name)
+		assert.NotContains(t, value[string](b, `document.querySelector('main').innerText`), "..",
+			"%s: sentences end once", p.name)
 		for _, to := range b.links() {
 			links[to] = p.name
 		}
@@ -78,7 +80,8 @@ func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 func requireLinksLead(t *testing.T, b *tab, links map[string]string) {
 	t.Helper()
 	for to, page := range links {
-		status := value[int](b, `(() => { const r = new XMLHttpRequest(); r.open('GET', `+quote(to)+`, false); r.send(); return r.status })()`)
+		status := value[int](b, `(() => { const r = new XMLHttpRequest(); r.open('GET', `+quote(to)+
+			`, false); r.send(); return r.status })()`)
 		assert.Equal(t, http.StatusOK, status, "the link of %s to %s", page, to)
 	}
 }

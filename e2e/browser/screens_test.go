@@ -32,8 +32,8 @@ var looks = []struct {
 // maxDocsHeight bounds the pictures of the documentation in pixels.
 const maxDocsHeight = 1_250
 
-// TestScreens takes pictures of the pages into the folder SCREENS: make screens. SCREENS_ONLY names those that are taken, such as
-// now-dark, with at most their first maxDocsHeight pixels: make docs-screens. Without it all are taken.
+// TestScreens takes pictures of the pages into the folder SCREENS: make screens. SCREENS_ONLY names those that are
+// taken, such as now-dark, with at most their first maxDocsHeight pixels: make docs-screens. Without it all are taken.
 func TestScreens(t *testing.T) {
 	dir := os.Getenv("SCREENS")
 	if dir == "" {
@@ -72,8 +72,8 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// shrink returns a picture with at most 256 colours, a third of its size: the 64 that it has most of, and of others that are similar the
-// most frequent one. What is below maxHeight is left out.
+// shrink returns a picture with at most 256 colours, a third of its size: the 64 that it has most of, and of others
+// that are similar the most frequent one. What is below maxHeight is left out.
 func shrink(t *testing.T, picture []byte, maxHeight int) []byte {
 	t.Helper()
 	from, err := png.Decode(bytes.NewReader(picture))
@@ -91,7 +91,8 @@ func shrink(t *testing.T, picture []byte, maxHeight int) []byte {
 	colors := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
 	frequent := min(len(colors), 64)
 	others := slices.Clone(colors[frequent:])
-	slices.SortStableFunc(others, func(a, b color.RGBA) int { return cmp.Compare(similar[coarse(b)], similar[coarse(a)]) })
+	slices.SortStableFunc(others,
+		func(a, b color.RGBA) int { return cmp.Compare(similar[coarse(b)], similar[coarse(a)]) })
 	var palette color.Palette
 	for _, c := range colors[:frequent] {
 		palette = append(palette, c)
@@ -116,8 +117,8 @@ func coarse(c color.RGBA) color.RGBA {
 	return color.RGBA{R: c.R & bits, G: c.G & bits, B: c.B & bits, A: c.A}
 }
 
-// traffic registers jobs for two minutes, more and fewer a second, so that charts have something to show. Some fail at first, and a few
-// die.
+// traffic registers jobs for two minutes, more and fewer a second, so that charts have something to show. Some fail at
+// first, and a few die.
 func (s *service) traffic(t *testing.T) {
 	t.Helper()
 	const lasts = 2 * time.Minute
@@ -135,6 +136,7 @@ func (s *service) traffic(t *testing.T) {
 		}
 		_, err := s.api.Register(t.Context(), job)
 		require.NoError(t, err)
-		time.Sleep(time.Duration((1.5 + math.Sin(4*math.Pi*time.Since(began).Seconds()/lasts.Seconds())) * float64(30*time.Millisecond)))
+		time.Sleep(time.Duration((1.5 +
+			math.Sin(4*math.Pi*time.Since(began).Seconds()/lasts.Seconds())) * float64(30*time.Millisecond)))
 	}
 }

@@ -18,16 +18,22 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 // longName is the longest name of a topic that has no place to break.
 var longName = "long." + strings.Repeat("m", 59)
 
-// seed fills a service: topics that flow, fail and are paused, jobs in every state, schedules, work, tokens and a namespace. The note is
-// in what people and programs write: bodies and reasons of pauses.
+// seed fills a service: topics that flow, fail and are paused, jobs in every state, schedules, work, tokens and a
+// namespace. The note is in what people and programs write: bodies and reasons of pauses.
 func (s *service) seed(t *testing.T, note string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testlevel.MustCome)
 	defer cancel()
 	good, down, slow := "http://"+s.inbox+"/", "http://"+s.inbox+"/status/503", "http://"+s.inbox+"/slow/2m"
 	topics := map[string]client.Policy{
-		"shop.orders":   {Ladder: []time.Duration{15 * time.Second, 3 * time.Minute, 10 * time.Minute}, LaneConcurrency: 8},
-		"shop.refunds":  {Ladder: []time.Duration{time.Hour}, Breaker: &client.Breaker{Failures: new(2), Open: time.Hour}},
+		"shop.orders": {
+			Ladder:          []time.Duration{15 * time.Second, 3 * time.Minute, 10 * time.Minute},
+			LaneConcurrency: 8,
+		},
+		"shop.refunds": {
+			Ladder:  []time.Duration{time.Hour},
+			Breaker: &client.Breaker{Failures: new(2), Open: time.Hour},
+		},
 		"mail.receipts": {URL: good},
 		longName:        {},
 	}
@@ -39,15 +45,22 @@ func (s *service) seed(t *testing.T, note string) {
 	require.NoError(t, err)
 	_, err = s.api.AddSecret(ctx, "shop.orders", "", client.NewSecret{})
 	require.NoError(t, err)
-	_, err = s.api.PutLane(ctx, "shop.orders", "eu.pay.example.com:443", client.LaneSettings{LaneRate: "100/s", URL: good})
+	_, err = s.api.PutLane(ctx, "shop.orders", "eu.pay.example.com:443",
+		client.LaneSettings{LaneRate: "100/s", URL: good})
 	require.NoError(t, err)
 
 	body := map[string]any{"order": "4711", "amount": 12, "note": "by the door" + note}
 	jobs := []client.Job{
 		{ID: "delivered-1", Topic: "shop.orders", URL: good, Body: body, Labels: map[string]string{"customer": "mia"}},
 		{ID: "delivered-2", Topic: "shop.orders", Lane: "eu.pay.example.com:443", URL: good, Body: body},
-		{ID: "later-1", Topic: "shop.orders", URL: good, Body: body, Delay: time.Hour, Labels: map[string]string{"note": "a"}},
-		{ID: "later-2", Topic: longName, Lane: strings.Repeat("n", 64), URL: good + strings.Repeat("o", 300), Delay: time.Hour},
+		{
+			ID: "later-1", Topic: "shop.orders", URL: good, Body: body, Delay: time.Hour,
+			Labels: map[string]string{"note": "a"},
+		},
+		{
+			ID: "later-2", Topic: longName, Lane: strings.Repeat("n", 64),
+			URL: good + strings.Repeat("o", 300), Delay: time.Hour,
+		},
 		{ID: "running-1", Topic: "shop.orders", Lane: "slow.example.com:443", URL: slow, Timeout: 10 * time.Minute},
 		{ID: "retried-1", Topic: "shop.orders", Lane: "shop.example.com:443", URL: down, Body: body},
 		{ID: "paused-1", Topic: "mail.receipts", Body: client.Text("Thank you for your order" + note)},
@@ -57,7 +70,10 @@ func (s *service) seed(t *testing.T, note string) {
 		{ID: "refund-3", Topic: "shop.refunds", Lane: "bank.example.com:443", URL: down},
 	}
 	for _, id := range []string{"dead-1", "dead-2", "dead-3", "dead-4"} {
-		jobs = append(jobs, client.Job{ID: id, Topic: "shop.orders", Lane: "gone.example.com:443", URL: "http://" + s.inbox + "/status/410", Retries: new(0), Body: body})
+		jobs = append(jobs, client.Job{
+			ID: id, Topic: "shop.orders", Lane: "gone.example.com:443",
+			URL: "http://" + s.inbox + "/status/410", Retries: new(0), Body: body,
+		})
 	}
 	for _, j := range jobs {
 		_, err := s.api.Register(ctx, j)
@@ -91,7 +107,8 @@ func (s *service) seed(t *testing.T, note string) {
 func (s *service) reviveAll(t *testing.T) string {
 	t.Helper()
 	work, err := s.api.StartWork(t.Context(), client.WorkOrder{
-		Action: client.ActionRevive, Where: client.Where{Topic: "shop.orders", Lane: "gone.example.com:443"}, Rate: "1/h",
+		Action: client.ActionRevive,
+		Where:  client.Where{Topic: "shop.orders", Lane: "gone.example.com:443"}, Rate: "1/h",
 	})
 	require.NoError(t, err)
 	return work.ID

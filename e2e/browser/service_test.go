@@ -52,8 +52,8 @@ var buildRingback = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// service is a running ringback dev behind a proxy, which adds a prefix to the paths and collects what the browser reports about the
-// content security policy.
+// service is a running ringback dev behind a proxy, which adds a prefix to the paths and collects what the browser
+// reports about the content security policy.
 type service struct {
 	t     *testing.T
 	url   string // of the console, at the proxy
@@ -75,8 +75,10 @@ func startService(t *testing.T, store string) *service {
 	if store == "" {
 		store = "sqlite:" + filepath.Join(t.TempDir(), "ringback.db")
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context())) // which ends before the cleanup: a second signal ends it at once
-	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store, "--token-file="+tokens, "--log=json", "--grace=2s")
+	// which ends before the cleanup: a second signal ends it at once
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store,
+		"--token-file="+tokens, "--log=json", "--grace=2s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = testlevel.MustCome
 	for _, pair := range os.Environ() {
@@ -164,7 +166,8 @@ func (s *service) proxy(target *url.URL) string {
 	reverse := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.URL.Path, r.Out.URL.RawPath = strings.TrimPrefix(r.In.URL.Path, prefix), strings.TrimPrefix(r.In.URL.RawPath, prefix)
+			r.Out.URL.Path, r.Out.URL.RawPath = strings.TrimPrefix(r.In.URL.Path, prefix),
+				strings.TrimPrefix(r.In.URL.RawPath, prefix)
 			r.SetXForwarded()
 		},
 		FlushInterval: -1,
@@ -174,7 +177,8 @@ func (s *service) proxy(target *url.URL) string {
 			}
 			return nil
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // the service stops
+		// the service stops
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == reportPath {

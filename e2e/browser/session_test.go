@@ -19,7 +19,8 @@ func (b *tab) post(path, form string) {
 func TestForms_SurviveTheEndOfTheSession(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
-	_, err := s.api.Register(t.Context(), client.Job{ID: "later", Topic: "shop", URL: "http://" + s.inbox + "/", Lane: "bank", Delay: time.Hour})
+	_, err := s.api.Register(t.Context(),
+		client.Job{ID: "later", Topic: "shop", URL: "http://" + s.inbox + "/", Lane: "bank", Delay: time.Hour})
 	require.NoError(t, err)
 	b := s.open(t)
 	b.signIn(rootToken)
@@ -32,7 +33,8 @@ func TestForms_SurviveTheEndOfTheSession(t *testing.T) {
 	b.fill("#f-cron", "0 4 * * *")
 	b.wait(`document.querySelector('#live-state').innerText.includes('signed out')`)
 	require.Equal(t, s.url+"sign-in", value[string](b, `document.querySelector('#live-state a').href`))
-	require.Equal(t, "nightly 0 4 * * *", value[string](b, `document.querySelector('#f-name').value + ' ' + document.querySelector('#f-cron').value`))
+	require.Equal(t, "nightly 0 4 * * *",
+		value[string](b, `document.querySelector('#f-name').value + ' ' + document.querySelector('#f-cron').value`))
 	require.Equal(t, 1, value[int](b, `document.querySelectorAll('main').length`))
 	b.post("sign-in", "token="+rootToken) // as in another tab
 	b.fill("#f-cron", "0 5 * * *")
@@ -53,7 +55,8 @@ func TestForms_SurviveTheEndOfTheSession(t *testing.T) {
 func TestLivePages_SayThatTheirSubjectIsGone(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
-	_, err := s.api.PutSchedule(t.Context(), "nightly", client.ScheduleRequest{Cron: "0 3 * * *", Job: &client.ScheduleJob{URL: "http://" + s.inbox + "/"}})
+	_, err := s.api.PutSchedule(t.Context(), "nightly",
+		client.ScheduleRequest{Cron: "0 3 * * *", Job: &client.ScheduleJob{URL: "http://" + s.inbox + "/"}})
 	require.NoError(t, err)
 	b := s.open(t)
 	b.signIn(rootToken)

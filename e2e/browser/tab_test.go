@@ -69,7 +69,8 @@ func (b *tab) location() string {
 func (b *tab) describe() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), testlevel.MustCome)
 	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 1500) : ""`))
+	text, err := chromedp.Run(ctx,
+		chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 1500) : ""`))
 	if err != nil {
 		return err.Error()
 	}
@@ -94,7 +95,8 @@ func (b *tab) signIn(token string) {
 func (b *tab) fill(selector, text string) {
 	b.t.Helper()
 	b.wait(fmt.Sprintf(`!!document.querySelector(%q)`, selector))
-	b.eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})) })()`, selector, text))
+	b.eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new `+
+		`Event('input', {bubbles: true})) })()`, selector, text))
 }
 
 // eval evaluates an expression whose value does not matter.
@@ -130,7 +132,8 @@ func (b *tab) wait(expression string) {
 			return
 		}
 		if time.Now().After(end) || b.ctx.Err() != nil {
-			require.FailNow(b.t, "it does not become true", "%s (%v) at %s:\n%s", expression, err, b.location(), b.describe())
+			require.FailNow(b.t, "it does not become true", "%s (%v) at %s:\n%s", expression, err,
+				b.location(), b.describe())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -199,7 +202,8 @@ func (b *tab) links() []string {
 	base, err := url.Parse(b.s.url)
 	require.NoError(b.t, err)
 	var all []string
-	for _, to := range value[[]string](b, `[...document.querySelectorAll('a[href]')].map((a) => a.href.replace(/#.*/, ''))`) {
+	for _, to := range value[[]string](b, `[...document.querySelectorAll('a[href]')].map((a) => `+
+		`a.href.replace(/#.*/, ''))`) {
 		u, err := url.Parse(to)
 		require.NoError(b.t, err)
 		if u.Host == base.Host && strings.HasPrefix(u.Path, base.Path) {

@@ -41,7 +41,8 @@ var watch = sync.OnceValue(func() error {
 func list(t *testing.T, args ...string) []listed {
 	t.Helper()
 	require.NoError(t, watch())
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Standard,Imports"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go",
+		append([]string{"list", "-json=ImportPath,Standard,Imports"}, args...)...)
 	cmd.Dir = "../.."
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

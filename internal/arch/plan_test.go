@@ -24,8 +24,9 @@ var plan = []row{
 		reason: "secrets of flags and variables print as [redacted] wherever they go; knows nothing else",
 	},
 	{
-		pkg:    "internal/invisible",
-		reason: "which characters of a text would not be seen, for pages, files and terminals alike; knows nothing else",
+		pkg: "internal/invisible",
+		reason: "which characters of a text would not be seen, for pages, files and terminals alike; knows nothing " +
+			"else",
 	},
 	{
 		pkg:    "internal/utf8text",
@@ -38,7 +39,7 @@ var plan = []row{
 	},
 	{
 		pkg:    "internal/secretfile",
-		reason: "reads files with secrets and checks their modes, for the server and the commands; knows no secret's use",
+		reason: "reads files with secrets and checks their modes, for server and commands; knows no secret's use",
 		ours:   []string{"internal/utf8text"},
 	},
 	{
@@ -55,8 +56,9 @@ var plan = []row{
 		reason: "signs and verifies requests; public, receivers import it too, so it needs the standard library alone",
 	},
 	{
-		pkg:    "client/internal/wire",
-		reason: "the JSON of the API as the client has it; part of a public package, so it needs the standard library alone",
+		pkg: "client/internal/wire",
+		reason: "the JSON of the API as the client has it; part of a public package, so it needs the standard " +
+			"library alone",
 	},
 	{
 		pkg:    "client/internal/sse",
@@ -82,17 +84,20 @@ var plan = []row{
 		ours:   []string{"client/internal/retry"},
 	},
 	{
-		pkg:    "client",
-		reason: "the Go client of the API; public, programs import it, so it needs the standard library alone and nothing of the server",
+		pkg: "client",
+		reason: "the Go client of the API; public, programs import it, so it needs the standard library alone and " +
+			"nothing of the server",
 		ours: []string{
-			"client/internal/batch", "client/internal/consume", "client/internal/ndjson", "client/internal/retry", "client/internal/sse",
+			"client/internal/batch", "client/internal/consume", "client/internal/ndjson", "client/internal/retry",
+			"client/internal/sse",
 			"client/internal/wire",
 		},
 	},
 	{
-		pkg:    "client/outbox",
-		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and nothing but the client",
-		ours:   []string{"client", "client/internal/retry"},
+		pkg: "client/outbox",
+		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and nothing " +
+			"but the client",
+		ours: []string{"client", "client/internal/retry"},
 	},
 	{
 		pkg:    "seal",
@@ -106,15 +111,17 @@ var plan = []row{
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
-		pkg:    "schedule",
-		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and tables can hold it",
+		pkg: "schedule",
+		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and tables can " +
+			"hold it",
 		ours:   []string{"job"},
 		others: []string{"github.com/hashicorp/cronexpr"},
 	},
 	{
-		pkg:    "access",
-		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; knows no request",
-		ours:   []string{"job"},
+		pkg: "access",
+		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; knows " +
+			"no request",
+		ours: []string{"job"},
 	},
 	{
 		pkg:    "job/units",
@@ -142,14 +149,16 @@ var plan = []row{
 		ours:   []string{"store"},
 	},
 	{
-		pkg:    "store/sqlite/file",
-		reason: "the files of a database: paths, locks, and whether they are still the same; opens no connection, knows no jobs",
+		pkg: "store/sqlite/file",
+		reason: "the files of a database: paths, locks, and whether they are still the same; opens no connection, " +
+			"knows no jobs",
 		ours:   []string{"store"},
 		others: []string{"github.com/gofrs/flock"},
 	},
 	{
-		pkg:    "store/sqlite/db",
-		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs nor their tables",
+		pkg: "store/sqlite/db",
+		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs nor their " +
+			"tables",
 		ours:   []string{"store", "store/sqlite/file"},
 		others: []string{"modernc.org/sqlite"},
 	},
@@ -163,9 +172,10 @@ var plan = []row{
 		ours:   []string{"job", "job/codec", "policy", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
-		pkg:    "store/sqlite/audit",
-		reason: "compares the tables with each other, and repairs them while no process uses them; knows neither writer nor memory",
-		ours:   []string{"job", "job/codec", "store", "store/sqlite/db", "store/sqlite/table"},
+		pkg: "store/sqlite/audit",
+		reason: "compares the tables with each other, and repairs them while no process uses them; knows neither " +
+			"writer nor memory",
+		ours: []string{"job", "job/codec", "store", "store/sqlite/db", "store/sqlite/table"},
 	},
 	{
 		pkg:    "store/sqlite/throttle",
@@ -175,18 +185,25 @@ var plan = []row{
 	{
 		pkg:    "store/sqlite/memory",
 		reason: "what the writer knows of queues, topics and leases, as plain data; asks no database",
-		ours:   []string{"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table", "store/sqlite/throttle"},
+		ours: []string{
+			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table",
+			"store/sqlite/throttle",
+		},
 	},
 	{
 		pkg:    "store/sqlite/query",
 		reason: "reads of jobs from a snapshot; knows neither the writer nor its memory",
-		ours:   []string{"internal/limitedlog", "job", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table"},
+		ours: []string{
+			"internal/limitedlog", "job", "store", "store/sqlite/clock", "store/sqlite/db",
+			"store/sqlite/table",
+		},
 	},
 	{
 		pkg:    "store/sqlite/work",
 		reason: "changes of database and memory that are undone together; knows no call of the contract",
 		ours: []string{
-			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/table",
+			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory",
+			"store/sqlite/table",
 			"store/sqlite/throttle",
 		},
 	},
@@ -194,7 +211,8 @@ var plan = []row{
 		pkg:    "store/sqlite/keeper",
 		reason: "what the carrier does: rounds, retention, alarms; knows neither claims nor settlements",
 		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory",
+			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db",
+			"store/sqlite/memory",
 			"store/sqlite/table", "store/sqlite/work",
 		},
 	},
@@ -202,72 +220,100 @@ var plan = []row{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/audit", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
+			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/audit",
+			"store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
 			"store/sqlite/keeper", "store/sqlite/table", "store/sqlite/throttle", "store/sqlite/work",
 		},
 	},
 	{
-		pkg:    "store/redis/connect",
-		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read and tested alone",
+		pkg: "store/redis/connect",
+		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read and tested " +
+			"alone",
 		ours:   []string{"internal/pemfile", "job", "store"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
-		pkg:    "store/redis/layout",
-		reason: "keys, records and the other stored forms; does no I/O and imports no client, so that tables can hold it",
-		ours:   []string{"job", "job/codec", "policy", "store"},
+		pkg: "store/redis/layout",
+		reason: "keys, records and the other stored forms; does no I/O and imports no client, so that tables can " +
+			"hold it",
+		ours: []string{"job", "job/codec", "policy", "store"},
 	},
 	{
-		pkg:    "store/redis/script",
-		reason: "assembles and runs Lua scripts; knows no operation, so that each package keeps its scripts beside their callers",
+		pkg: "store/redis/script",
+		reason: "assembles and runs Lua scripts; knows no operation, so that each package keeps its scripts beside " +
+			"their callers",
 		ours:   []string{"job", "policy", "store", "store/redis/connect", "store/redis/layout"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/shard",
 		reason: "what all operations on a shard share; knows no operation",
-		ours:   []string{"internal/limitedlog", "job", "store", "store/redis/connect", "store/redis/layout", "store/redis/script"},
+		ours: []string{
+			"internal/limitedlog", "job", "store", "store/redis/connect", "store/redis/layout",
+			"store/redis/script",
+		},
 	},
 	{
 		pkg:    "store/redis/health",
 		reason: "watches servers and data beside the calls; knows no jobs",
-		ours:   []string{"store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"store", "store/redis/connect", "store/redis/layout", "store/redis/script",
+			"store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/settings",
 		reason: "store.Settings and the limits that scripts read; knows no jobs",
-		ours:   []string{"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script",
+			"store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/counts",
 		reason: "store.Counts; changes nothing",
-		ours:   []string{"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script",
+			"store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/jobs",
 		reason: "store.Jobs",
-		ours:   []string{"job", "job/codec", "store/redis/health", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"job", "job/codec", "store/redis/health", "store", "store/redis/connect", "store/redis/layout",
+			"store/redis/script", "store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/queue",
 		reason: "store.Queue",
-		ours:   []string{"job", "policy", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"job", "policy", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout",
+			"store/redis/script", "store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/repair",
 		reason: "repairs a shard after a crash; moves nothing that is due",
-		ours:   []string{"job", "store/redis/health", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"job", "store/redis/health", "store", "store/redis/connect", "store/redis/layout",
+			"store/redis/script", "store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/keeper",
 		reason: "store.Keeper, but for repairs",
-		ours:   []string{"internal/limitedlog", "job", "store/redis/repair", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard"},
+		ours: []string{
+			"internal/limitedlog", "job", "store/redis/repair", "store/redis/settings", "store",
+			"store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard",
+		},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
 	},
 	{
@@ -279,8 +325,10 @@ var plan = []row{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite: the sum of its packages",
 		ours: []string{
-			"job", "policy", "store", "store/redis/connect", "store/redis/counts", "store/redis/health", "store/redis/jobs",
-			"store/redis/keeper", "store/redis/layout", "store/redis/queue", "store/redis/repair", "store/redis/script", "store/redis/settings",
+			"job", "policy", "store", "store/redis/connect", "store/redis/counts", "store/redis/health",
+			"store/redis/jobs",
+			"store/redis/keeper", "store/redis/layout", "store/redis/queue", "store/redis/repair", "store/redis/script",
+			"store/redis/settings",
 			"store/redis/shard", "store/redis/tail",
 		},
 	},
@@ -289,9 +337,13 @@ var plan = []row{
 		reason: "how much tests do, and how long they wait; never shipped",
 	},
 	{
-		pkg:    "store/storetest",
-		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never shipped",
-		ours:   []string{"internal/testlevel", "job", "job/codec", "policy", "store", "store/localtail", "store/router"},
+		pkg: "store/storetest",
+		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never " +
+			"shipped",
+		ours: []string{
+			"internal/testlevel", "job", "job/codec", "policy", "store", "store/localtail",
+			"store/router",
+		},
 		others: []string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 	},
 	{
@@ -309,9 +361,10 @@ var plan = []row{
 		reason: "HTTP/1.1 over one connection; knows neither jobs nor how connections are made",
 	},
 	{
-		pkg:    "notify/conn",
-		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share none over HTTP/1",
-		ours:   []string{"internal/pemfile", "job", "notify/guard", "notify/h1"},
+		pkg: "notify/conn",
+		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share none over " +
+			"HTTP/1",
+		ours: []string{"internal/pemfile", "job", "notify/guard", "notify/h1"},
 	},
 	{
 		pkg:    "notify",
@@ -320,9 +373,10 @@ var plan = []row{
 		others: []string{"github.com/hashicorp/go-retryablehttp"},
 	},
 	{
-		pkg:    "pool/sched",
-		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, tested alone",
-		ours:   []string{"job", "policy", "store"},
+		pkg: "pool/sched",
+		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, tested " +
+			"alone",
+		ours: []string{"job", "policy", "store"},
 	},
 	{
 		pkg:    "pool",
@@ -331,9 +385,10 @@ var plan = []row{
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
-		pkg:    "livetail",
-		reason: "events from the processes where they happen to the clients that watch; knows neither the pool nor HTTP",
-		ours:   []string{"access", "internal/limitedlog", "job", "policy", "store"},
+		pkg: "livetail",
+		reason: "events from the processes where they happen to the clients that watch; knows neither the pool nor " +
+			"HTTP",
+		ours: []string{"access", "internal/limitedlog", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/ends",
@@ -385,9 +440,13 @@ var plan = []row{
 		ours:   []string{"access", "dispatcher/documents", "job", "policy", "store"},
 	},
 	{
-		pkg:    "dispatcher/schedules",
-		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the store and of registrations",
-		ours:   []string{"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "policy", "schedule", "store"},
+		pkg: "dispatcher/schedules",
+		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the store and of " +
+			"registrations",
+		ours: []string{
+			"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "policy", "schedule",
+			"store",
+		},
 	},
 	{
 		pkg:    "dispatcher/work",
@@ -408,13 +467,18 @@ var plan = []row{
 		pkg:    "dispatcher/explain",
 		reason: "reads why a job is not running; changes nothing",
 		ours: []string{
-			"dispatcher/policies", "dispatcher/secrets", "internal/limitedlog", "job", "job/units", "policy", "pool", "seal", "store", "store/router",
+			"dispatcher/policies", "dispatcher/secrets", "internal/limitedlog", "job", "job/units", "policy", "pool",
+			"seal", "store", "store/router",
 		},
 	},
 	{
-		pkg:    "dispatcher/held",
-		reason: "finds the lanes that hold jobs back, within a budget; reads counts and settings in batches and changes nothing",
-		ours:   []string{"dispatcher/policies", "internal/limitedlog", "job", "job/units", "policy", "store", "store/router"},
+		pkg: "dispatcher/held",
+		reason: "finds the lanes that hold jobs back, within a budget; reads counts and settings in batches and " +
+			"changes nothing",
+		ours: []string{
+			"dispatcher/policies", "internal/limitedlog", "job", "job/units", "policy", "store",
+			"store/router",
+		},
 	},
 	{
 		pkg:    "dispatcher/callbacks",
@@ -430,16 +494,21 @@ var plan = []row{
 		pkg:    "dispatcher",
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
-			"access", "carrier", "dispatcher/budget", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends", "dispatcher/explain", "dispatcher/grouping", "dispatcher/handlers", "dispatcher/held", "dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas", "dispatcher/schedules",
-			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail", "policy", "pool",
+			"access", "carrier", "dispatcher/budget", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends",
+			"dispatcher/explain", "dispatcher/grouping", "dispatcher/handlers", "dispatcher/held",
+			"dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
+			"dispatcher/schedules",
+			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail",
+			"policy", "pool",
 			"seal", "sign", "store", "store/router",
 		},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
-		pkg:    "dispatcher/multistore",
-		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no engine",
-		ours:   []string{"dispatcher", "dispatcher/tenancy", "job", "livetail", "policy", "pool", "sign", "store"},
+		pkg: "dispatcher/multistore",
+		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no " +
+			"engine",
+		ours: []string{"dispatcher", "dispatcher/tenancy", "job", "livetail", "policy", "pool", "sign", "store"},
 	},
 	{
 		pkg:    "internal/cgroup",
@@ -478,7 +547,8 @@ var plan = []row{
 		reason: "exports spans; knows nothing of jobs",
 		ours:   []string{"internal/limitedlog", "internal/pemfile"},
 		others: []string{
-			"github.com/hashicorp/go-retryablehttp", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/sdk",
+			"github.com/hashicorp/go-retryablehttp", "go.opentelemetry.io/otel",
+			"go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/sdk",
 			"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf",
 		},
 	},
@@ -520,7 +590,10 @@ var plan = []row{
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
-		ours:   []string{"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/request/clientcert", "api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store"},
+		ours: []string{
+			"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/request/clientcert",
+			"api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store",
+		},
 	},
 	{
 		pkg:    "api/ndjson",
@@ -541,12 +614,18 @@ var plan = []row{
 	{
 		pkg:    "api/batch",
 		reason: "registers batches and streams in front of one method of the service",
-		ours:   []string{"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request", "api/response", "api/scope", "job", "store"},
+		ours: []string{
+			"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request",
+			"api/response", "api/scope", "job", "store",
+		},
 	},
 	{
 		pkg:    "api/schedules",
 		reason: "the requests about schedules, in front of an interface that it declares",
-		ours:   []string{"access", "api/content", "api/cursor", "api/request", "api/response", "api/scope", "job", "policy", "schedule", "store"},
+		ours: []string{
+			"access", "api/content", "api/cursor", "api/request", "api/response", "api/scope", "job",
+			"policy", "schedule", "store",
+		},
 	},
 	{
 		pkg:    "api/held",
@@ -557,7 +636,9 @@ var plan = []row{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/held", "api/limits", "api/ndjson", "api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job", "livetail",
+			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/held", "api/limits", "api/ndjson",
+			"api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job",
+			"livetail",
 			"policy", "sign", "store",
 		},
 	},
@@ -571,18 +652,21 @@ var plan = []row{
 		ours:   []string{"dispatcher/tenancy", "dispatcher/work", "job", "policy", "seal", "store", "store/router"},
 	},
 	{
-		pkg:    "console/words",
-		reason: "how the console says numbers, times and codes: pure functions, so that tables can test them; the standard library alone",
+		pkg: "console/words",
+		reason: "how the console says numbers, times and codes: pure functions, so that tables can test them; the " +
+			"standard library alone",
 	},
 	{
-		pkg:    "console/chart",
-		reason: "the console's pictures as SVG: pure functions, so that golden files and random arguments can test them",
-		ours:   []string{"console/words"},
+		pkg: "console/chart",
+		reason: "the console's pictures as SVG: pure functions, so that golden files and random arguments can test " +
+			"them",
+		ours: []string{"console/words"},
 	},
 	{
-		pkg:    "console/filter",
-		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, so that tables can test them",
-		ours:   []string{"client", "console/words"},
+		pkg: "console/filter",
+		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, so that " +
+			"tables can test them",
+		ours: []string{"client", "console/words"},
 	},
 	{
 		pkg:    "console/inprocess",
@@ -599,44 +683,60 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/words", "internal/invisible"},
 	},
 	{
-		pkg:    "console/jobform",
-		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, and no page",
-		ours:   []string{"client", "console/web", "console/words", "job/units"},
+		pkg: "console/jobform",
+		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, " +
+			"and no page",
+		ours: []string{"client", "console/web", "console/words", "job/units"},
 	},
 	{
-		pkg:    "console/sampler",
-		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be tested alone in fake time",
-		ours:   []string{"client"},
+		pkg: "console/sampler",
+		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be tested " +
+			"alone in fake time",
+		ours: []string{"client"},
 	},
 	{
-		pkg:    "console/jobpages",
-		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor who serves them",
-		ours:   []string{"access", "client", "console/chart", "console/filter", "console/jobform", "console/sampler", "console/web", "console/words"},
+		pkg: "console/jobpages",
+		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor " +
+			"who serves them",
+		ours: []string{
+			"access", "client", "console/chart", "console/filter", "console/jobform", "console/sampler",
+			"console/web", "console/words",
+		},
 	},
 	{
-		pkg:    "console/scheduleform",
-		reason: "the form of a schedule around that of its job: pure functions between texts and requests of the client",
-		ours:   []string{"client", "console/jobform", "console/web", "job/units"},
+		pkg: "console/scheduleform",
+		reason: "the form of a schedule around that of its job: pure functions between texts and requests of the " +
+			"client",
+		ours: []string{"client", "console/jobform", "console/web", "job/units"},
 	},
 	{
-		pkg:    "console/schedulepages",
-		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for everything else",
-		ours:   []string{"access", "client", "console/chart", "console/jobform", "console/scheduleform", "console/web", "console/words", "schedule"},
+		pkg: "console/schedulepages",
+		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for " +
+			"everything else",
+		ours: []string{
+			"access", "client", "console/chart", "console/jobform", "console/scheduleform", "console/web",
+			"console/words", "schedule",
+		},
 	},
 	{
-		pkg:    "console/settingspages",
-		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know about the process is given to it",
-		ours:   []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
+		pkg: "console/settingspages",
+		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know about the " +
+			"process is given to it",
+		ours: []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
 	},
 	{
-		pkg:    "console/policyform",
-		reason: "the forms of policies and lanes: pure, so that tables can hold every field; knows the API's client and how durations are spelled, and no page",
-		ours:   []string{"client", "console/jobform", "console/web", "console/words", "job/units"},
+		pkg: "console/policyform",
+		reason: "the forms of policies and lanes: pure, so that tables can hold every field; knows the API's client " +
+			"and how durations are spelled, and no page",
+		ours: []string{"client", "console/jobform", "console/web", "console/words", "job/units"},
 	},
 	{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
-		ours:   []string{"access", "client", "console/chart", "console/policyform", "console/sampler", "console/web", "console/words"},
+		ours: []string{
+			"access", "client", "console/chart", "console/policyform", "console/sampler", "console/web",
+			"console/words",
+		},
 	},
 	{
 		pkg:    "console/nowpage",
@@ -649,14 +749,19 @@ var plan = []row{
 		ours:   []string{"api/limits", "internal/redact", "internal/utf8text", "job", "sign"},
 	},
 	{
-		pkg:    "console/trypage",
-		reason: "the page that sends a test job; sees the inbox of the same process through an interface that it declares",
-		ours:   []string{"access", "client", "console/jobform", "console/web", "console/words", "internal/inbox", "job"},
+		pkg: "console/trypage",
+		reason: "the page that sends a test job; sees the inbox of the same process through an interface that it " +
+			"declares",
+		ours: []string{"access", "client", "console/jobform", "console/web", "console/words", "internal/inbox", "job"},
 	},
 	{
-		pkg:    "console",
-		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what a token may see and do is decided once",
-		ours:   []string{"access", "api/limits", "client", "console/assets", "console/inprocess", "console/session", "console/web", "internal/limitedlog", "internal/redact", "job"},
+		pkg: "console",
+		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what " +
+			"a token may see and do is decided once",
+		ours: []string{
+			"access", "api/limits", "client", "console/assets", "console/inprocess", "console/session",
+			"console/web", "internal/limitedlog", "internal/redact", "job",
+		},
 	},
 	{
 		pkg:    "console/deadpages",
@@ -667,20 +772,29 @@ var plan = []row{
 		pkg:    "app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages", "console/nowpage", "console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore", "dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/filewatch", "internal/redact", "internal/secretfile", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal", "sign",
+			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages",
+			"console/nowpage", "console/sampler", "console/schedulepages", "console/settingspages",
+			"console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore",
+			"dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/filewatch", "internal/redact",
+			"internal/secretfile", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal",
+			"sign",
 			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
 		},
 	},
 	{
 		pkg:    "console/consoletest",
 		reason: "runs pages of the console in tests: the real API and dispatcher on the model of a store",
-		ours:   []string{"api", "api/access", "client", "console", "console/inprocess", "console/web", "dispatcher", "dispatcher/multistore", "internal/redact", "job", "policy", "store/storetest"},
+		ours: []string{
+			"api", "api/access", "client", "console", "console/inprocess", "console/web", "dispatcher",
+			"dispatcher/multistore", "internal/redact", "job", "policy", "store/storetest",
+		},
 		others: []string{"github.com/stretchr/testify"},
 	},
 	{
-		pkg:    "client/clienttest",
-		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the model of a store",
-		ours:   []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
+		pkg: "client/clienttest",
+		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the model of a " +
+			"store",
+		ours: []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
 	},
 	{
 		pkg:    "cli/settings",
@@ -710,8 +824,9 @@ var plan = []row{
 		ours:   []string{"cli/request", "client", "internal/utf8text"},
 	},
 	{
-		pkg:    "cli/manifest",
-		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API knows that of marks, and is given the requests",
+		pkg: "cli/manifest",
+		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API " +
+			"knows that of marks, and is given the requests",
 		ours:   []string{"cli/output", "client", "internal/invisible", "internal/utf8text", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
@@ -754,13 +869,21 @@ var plan = []row{
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
-		ours:   []string{"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile", "cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate", "client", "internal/secretfile", "internal/utf8text", "job/units", "sign"},
+		ours: []string{
+			"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile",
+			"cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate",
+			"client", "internal/secretfile", "internal/utf8text", "job/units", "sign",
+		},
 		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
 	},
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
-		ours:   []string{"app", "cli", "cli/check", "cli/exit", "cli/output", "cli/request", "doctor", "internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "internal/utf8text", "job/units", "tracing/otlp"},
+		ours: []string{
+			"app", "cli", "cli/check", "cli/exit", "cli/output", "cli/request", "doctor",
+			"internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "internal/utf8text",
+			"job/units", "tracing/otlp",
+		},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{

@@ -13,15 +13,18 @@ import (
 
 var (
 	// readsText matches calls that read files or PEM.
-	readsText = regexp.MustCompile(`\b(os\.Open|os\.ReadFile|pem\.Decode|tls\.X509KeyPair|tls\.LoadX509KeyPair|AppendCertsFromPEM)\(`)
+	readsText = regexp.MustCompile(
+		`\b(os\.Open|os\.ReadFile|pem\.Decode|tls\.X509KeyPair|tls\.LoadX509KeyPair|AppendCertsFromPEM)\(`,
+	)
 	// knowsEncodings matches imports of the packages that skip byte order marks, and refuse UTF-16 with the reason.
 	knowsEncodings = regexp.MustCompile(`"` + module + `/internal/(utf8text|pemfile|secretfile)"`)
 )
 
 // otherReaders are files of the source that read files or PEM and import none of these packages, each with the reason.
 var otherReaders = map[string]string{
-	"app/transfer.go":                   "an export, which Ringback wrote and which has checksums",
-	"cli/environment.go":                "any bytes, such as a body; what must be a text is trimmed by those who ask for it",
+	"app/transfer.go": "an export, which Ringback wrote and which has checksums",
+	"cli/environment.go": "any bytes, such as a body; what must be a text is trimmed by those who ask " +
+		"for it",
 	"cli/jobfile.go":                    "cli/jobfile reads its lines",
 	"cli/settings/contexts.go":          "TOML, whose decoder skips the mark and names UTF-16",
 	"dispatcher/secrets/credentials.go": "PEM that api/request/clientcert has read",
@@ -43,7 +46,8 @@ func TestTexts_AreReadByThoseWhoKnowEncodings(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			call := readsText.Find(text)
-			if call == nil || strings.HasSuffix(file, "_test.go") || within(r.pkg, "internal/pemfile") || knowsEncodings.Match(text) {
+			if call == nil || strings.HasSuffix(file, "_test.go") || within(r.pkg, "internal/pemfile") ||
+				knowsEncodings.Match(text) {
 				continue
 			}
 			name := filepath.ToSlash(strings.TrimPrefix(file, "../../"))

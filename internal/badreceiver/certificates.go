@@ -76,8 +76,8 @@ var filler = sync.OnceValue(func() [][]byte {
 	return slices.Repeat([][]byte{stranger.cert.Raw}, 1+(216<<10)/len(stranger.cert.Raw))
 })
 
-// serialAt is where the serial number of such a certificate lies: behind two sequences of up to 64 KiB, the version and the
-// head of an integer.
+// serialAt is where the serial number of such a certificate lies: behind two sequences of up to 64 KiB, the version and
+// the head of an integer.
 const serialAt = 4 + 4 + 5 + 2
 
 // unlike gives certificates other serial numbers. Clients do not check their signatures before they build a chain.

@@ -14,11 +14,12 @@ var (
 	body    = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	chunk   = fmt.Appendf(nil, "%x\r\n%s\r\n", len(body), body)
 	header  = []byte(strings.Repeat("X-Filler: "+strings.Repeat("x", 52)+"\r\n", 1<<10))
-	interim = []byte(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n", 512))
+	interim = []byte(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: "+
+		"</style.css>\r\n\r\n", 512))
 )
 
-// FullHeader and FullHeaderLines are the bytes and lines of header that FullHeaderStalls and FullBodyStalls send, without
-// the status line: just below a limit of 16 KiB or 100 lines.
+// FullHeader and FullHeaderLines are the bytes and lines of header that FullHeaderStalls and FullBodyStalls send,
+// without the status line: just below a limit of 16 KiB or 100 lines.
 const (
 	FullHeader      = 15 << 10
 	FullHeaderLines = 96

@@ -200,7 +200,8 @@ func headerStalls(h *h2conn, stream uint32) {
 	h.header(stream, ok(fields(FullHeaderLines, FullHeader/FullHeaderLines-32)), 0)
 }
 
-// headerBomb puts a field of 4000 bytes into the dynamic table, where it gets the index 62, and names it again and again.
+// headerBomb puts a field of 4000 bytes into the dynamic table, where it gets the index 62, and names it again and
+// again.
 func headerBomb(h *h2conn, stream uint32) {
 	bomb := literal(0x40, "x-bomb", strings.Repeat("x", 4000))
 	h.header(stream, ok(bomb, bytes.Repeat([]byte{0x80 | 62}, 12<<10)), flagEndHeaders)

@@ -37,7 +37,8 @@ const (
 
 // Receivers that make the sender buffer as much as possible, and then keep the connection open.
 const (
-	// FullHeaderStalls sends a header of FullHeader bytes in FullHeaderLines lines, but not the empty line that ends it.
+	// FullHeaderStalls sends a header of FullHeader bytes in FullHeaderLines lines, but not the empty line that ends
+	// it.
 	FullHeaderStalls Kind = "full_header_stalls"
 	// FullBodyStalls sends a header of that size and 60 KiB of a longer body.
 	FullBodyStalls Kind = "full_body_stalls"
@@ -85,7 +86,8 @@ const (
 	NoHeader Kind = "no_header"
 	// PromisesMore sends less of a body than it announced, and keeps the connection open.
 	PromisesMore Kind = "promises_more"
-	// SendsMore sends the announced body "ok", followed by what looks like the response to another request: 299 and "forged".
+	// SendsMore sends the announced body "ok", followed by what looks like the response to another request: 299 and
+	// "forged".
 	SendsMore Kind = "sends_more"
 	// ClosesAfter responds as Good does, without Connection: close, and closes the connection.
 	ClosesAfter Kind = "closes_after_answer"
@@ -123,8 +125,8 @@ const (
 	BigChain Kind = "tls_big_chain"
 	// BigChainStalls is BigChain, and stops sending 16 KiB before the end of them.
 	BigChainStalls Kind = "tls_big_chain_stalls"
-	// FullChainStalls shows a good certificate and others after it, FullChain in all and each time different ones. It reads
-	// the request and never answers.
+	// FullChainStalls shows a good certificate and others after it, FullChain in all and each time different ones. It
+	// reads the request and never answers.
 	FullChainStalls Kind = "tls_full_chain_stalls"
 	// BigTicket is GoodTLS until it has read the request. It then sends most of a session ticket of 60 KiB.
 	BigTicket Kind = "tls_big_ticket_stalls"
@@ -165,8 +167,8 @@ var All = []Kind{
 	FullHeaderStalls, FullBodyStalls, InterimStalls, ShortLines, LongLine,
 	GigabyteBody, EndlessBody, GzipBomb, HugeHeader, EndlessInterim, EndlessTrailer, EndlessExtension, TinyChunks,
 	ResetsMidAnswer, ClosesMidAnswer,
-	Garbage, NoHeader, PromisesMore, SendsMore, ClosesAfter, TwoLengths, AnswersEarly, StatusZero, AnswersLate, Redirects,
-	WrongHost, Expired, UnknownAuthority, OldTLS, PlainHTTP, ClosesHandshake, HangsHandshake,
+	Garbage, NoHeader, PromisesMore, SendsMore, ClosesAfter, TwoLengths, AnswersEarly, StatusZero, AnswersLate,
+	Redirects, WrongHost, Expired, UnknownAuthority, OldTLS, PlainHTTP, ClosesHandshake, HangsHandshake,
 	BigChain, BigChainStalls, FullChainStalls, BigTicket, RecordStalls, AnswersLateTLS,
 	HTTP2ShortFields, HTTP2HeaderStalls, HTTP2HeaderBomb, HTTP2EndlessHeader, HTTP2EndlessInterim, HTTP2EndlessTrailer,
 	HTTP2FullBodyStalls, HTTP2StatusZero, HTTP2NeverAnswers,

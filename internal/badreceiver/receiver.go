@@ -1,5 +1,5 @@
-// Package badreceiver runs misbehaving HTTP receivers for tests of senders: they hang, drip, flood, end connections early,
-// violate HTTP or have untrusted certificates. Good ones are there for comparison.
+// Package badreceiver runs misbehaving HTTP receivers for tests of senders: they hang, drip, flood, end connections
+// early, violate HTTP or have untrusted certificates. Good ones are there for comparison.
 //
 // A Receiver listens at a loopback port, so that other processes can call it. Most kinds write to TCP directly, since
 // net/http's server follows the rules. Long responses are sent from a few shared blocks, so that a Receiver uses little
@@ -70,8 +70,8 @@ func (r *Receiver) Requests() int { return int(r.requests.Load()) }
 // connections that get no more. Connections written to for ever, or read slowly, do not count.
 func (r *Receiver) Held() int { return int(r.held.Load()) }
 
-// Sent returns the bytes of responses that were handed to the system, over all connections. Several MiB per connection may
-// be in buffers on both sides; a write under way is not counted.
+// Sent returns the bytes of responses that were handed to the system, over all connections. Several MiB per connection
+// may be in buffers on both sides; a write under way is not counted.
 func (r *Receiver) Sent() int64 { return r.sent.Load() }
 
 // accept serves connections until the listener is closed.

@@ -147,10 +147,11 @@ func TestReceiver_SendsOversizedResponses(t *testing.T) {
 		prefix string
 		size   int64
 	}{
-		badreceiver.DripsHeader:    {"HTTP/1.1 200 OK\r\nX-Drip: xxx", 30},
-		badreceiver.DripsBody:      {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\nxxx", 50},
-		badreceiver.GigabyteBody:   {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n0123456789", 16 << 20},
-		badreceiver.EndlessBody:    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000\r\n0123456789", 16 << 20},
+		badreceiver.DripsHeader:  {"HTTP/1.1 200 OK\r\nX-Drip: xxx", 30},
+		badreceiver.DripsBody:    {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\nxxx", 50},
+		badreceiver.GigabyteBody: {"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n0123456789", 16 << 20},
+		badreceiver.EndlessBody: {"HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n10000\r\n0123456789", 16 << 20},
 		badreceiver.HugeHeader:     {"HTTP/1.1 200 OK\r\nX-Filler: xxx", 16 << 20},
 		badreceiver.EndlessInterim: {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n", 16 << 20},
 	} {
@@ -265,7 +266,8 @@ func TestReceiver_SpeaksOldTLS(t *testing.T) {
 	c, err := dial(t, badreceiver.Start(t, badreceiver.OldTLS))
 	require.NoError(t, err)
 	secured := tls.Client(c, &tls.Config{
-		RootCAs: badreceiver.Roots(t), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+		RootCAs: badreceiver.Roots(t), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11,
 	})
 	require.NoError(t, secured.HandshakeContext(t.Context()))
 }

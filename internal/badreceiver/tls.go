@@ -104,8 +104,8 @@ func bigTicket(c *conn) {
 	}
 }
 
-// recordStalls sends the head of a record and most of its length. The bytes need not be encrypted, since the peer decrypts
-// a record only when it is complete.
+// recordStalls sends the head of a record and most of its length. The bytes need not be encrypted, since the peer
+// decrypts a record only when it is complete.
 func recordStalls(c *conn) {
 	record := append([]byte{23, 3, 3, 0x40, 0}, body[:15<<10]...)
 	if _, err := c.tcp.Write(record); err == nil {

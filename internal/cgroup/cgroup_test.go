@@ -14,18 +14,25 @@ func TestMemory_IsTheSmallestLimitOfTheGroups(t *testing.T) {
 		want  int64
 	}{
 		"no control groups": {nil, none},
-		"a container":       {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, 512 << 20},
-		"no limit":          {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, none},
+		"a container": {
+			map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, 512 << 20,
+		},
+		"no limit": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, none},
 		"a service": {map[string]string{
 			"proc/self/cgroup": "0::/system.slice/ringback.service\n",
-			"sys/fs/cgroup/system.slice/ringback.service/memory.max": "268435456\n", "sys/fs/cgroup/system.slice/memory.max": "max\n",
+			"sys/fs/cgroup/system.slice/ringback.service/memory.max": "268435456\n",
+			"sys/fs/cgroup/system.slice/memory.max":                  "max\n",
 		}, 256 << 20},
 		"the group around it": {map[string]string{
-			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "1000000\n",
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
+			"sys/fs/cgroup/a/memory.max": "1000000\n",
 		}, 1000000},
-		"version 1":          {map[string]string{"proc/self/cgroup": "9:memory:/a\n", "sys/fs/cgroup/a/memory.max": "1000000\n"}, none},
-		"a path that leaves": {map[string]string{"proc/self/cgroup": "0::/../../etc\n", "etc/memory.max": "1000000\n"}, none},
-		"nonsense":           {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "-1\n"}, none},
+		"version 1": {
+			map[string]string{"proc/self/cgroup": "9:memory:/a\n", "sys/fs/cgroup/a/memory.max": "1000000\n"}, none,
+		},
+		"a path that " +
+			"leaves": {map[string]string{"proc/self/cgroup": "0::/../../etc\n", "etc/memory.max": "1000000\n"}, none},
+		"nonsense": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "-1\n"}, none},
 	} {
 		root := make(fstest.MapFS)
 		for file, text := range c.files {
@@ -36,12 +43,15 @@ func TestMemory_IsTheSmallestLimitOfTheGroups(t *testing.T) {
 }
 
 func TestMilliCPUsAndPIDs_AreTheSmallestLimitsOfTheGroups(t *testing.T) {
-	for text, want := range map[string]int64{"max 100000\n": None, "50000 100000\n": 500, "250000 100000": 2500, "x y": None, "": None, "1 0": None} {
+	for text, want := range map[string]int64{
+		"max 100000\n": None, "50000 100000\n": 500, "250000 100000": 2500, "x y": None, "": None, "1 0": None,
+	} {
 		require.Equal(t, want, MilliCPUs(fstest.MapFS{
 			"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/cpu.max": {Data: []byte(text)},
 		}), text)
 	}
 	require.EqualValues(t, 32, PIDs(fstest.MapFS{
-		"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/pids.max": {Data: []byte("max\n")}, "sys/fs/cgroup/pids.max": {Data: []byte("32\n")},
+		"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/pids.max": {Data: []byte("max\n")},
+		"sys/fs/cgroup/pids.max": {Data: []byte("32\n")},
 	}))
 }

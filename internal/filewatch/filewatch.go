@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Interval is the time between two looks at the files. A change takes up to two, which are less than the minute that the docs
-// promise.
+// Interval is the time between two looks at the files. A change takes up to two, which are less than the minute that
+// the docs promise.
 const Interval = 20 * time.Second
 
 // A Watcher looks at files. It is safe for concurrent use.
@@ -41,9 +41,9 @@ type fileSet struct {
 // New returns a Watcher that logs what it loads.
 func New(log *slog.Logger) *Watcher { return &Watcher{log: log} }
 
-// Add adds files. load is called when the content of one of them has changed, at each look after one at which it failed (a mode
-// or an owner may be what is wrong), and once in the beginning: it may have changed since the caller has read it. When load
-// fails, what was loaded before must stay in force.
+// Add adds files. load is called when the content of one of them has changed, at each look after one at which it failed
+// (a mode or an owner may be what is wrong), and once in the beginning: it may have changed since the caller has read
+// it. When load fails, what was loaded before must stay in force.
 func (w *Watcher) Add(load func() error, names ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,8 @@ func (w *Watcher) Look() {
 		err, first := s.load(), !s.looked
 		s.looked = true
 		if again, _ := contentOf(s.names); again != now {
-			s.seen, s.loaded = "", "" // load may have read half of a change: it is called again, also if the old content returns
+			// load may have read half of a change: it is called again, also if the old content returns
+			s.seen, s.loaded = "", ""
 			continue
 		}
 		if err != nil {

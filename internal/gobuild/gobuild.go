@@ -1,5 +1,5 @@
-// Package gobuild runs the go command for tests that compile Ringback, all with the same flags, so that each package is compiled
-// once for all of them.
+// Package gobuild runs the go command for tests that compile Ringback, all with the same flags, so that each package is
+// compiled once for all of them.
 package gobuild
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// flagLines are flags, one a line, that make the compiler take less processor time: without debug information, and without inlining
-// except in the standard library and SQLite. The Makefile reads them, too.
+// flagLines are flags, one a line, that make the compiler take less processor time: without debug information, and
+// without inlining except in the standard library and SQLite. The Makefile reads them, too.
 //
 //go:embed flags.txt
 var flagLines string
@@ -20,7 +20,9 @@ var flags = strings.Split(strings.TrimSpace(flagLines), "\n")
 
 // Command returns the go command with a subcommand that compiles, build or test, and its arguments.
 func Command(ctx context.Context, subcommand string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{subcommand}, flags...), args...)...) //nolint:gosec // the arguments are of tests
-	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")                                     // of the compiler: half the processor time of its default
+	//nolint:gosec // the arguments are of tests
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{subcommand}, flags...), args...)...)
+	// of the compiler: half the processor time of its default
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB")
 	return cmd
 }

@@ -24,7 +24,8 @@ type answer struct {
 	text   string // the body
 }
 
-// answerTo returns the answer to the nth attempt of a job at a path, whose parts can be combined, as in /slow/2s/status/503:
+// answerTo returns the answer to the nth attempt of a job at a path, whose parts can be combined, as in
+// /slow/2s/status/503:
 //
 //	/status/CODE     responds with a status, 200 to 599
 //	/slow/DURATION   responds late, after 10m at most
@@ -80,10 +81,13 @@ func (a answer) wait(w http.ResponseWriter, r *http.Request) bool {
 // Bounds of the headers that are printed, and those that every request has or that the first line shows.
 const maxShownHeaders = 20
 
-var commonHeaders = []string{"Accept-Encoding", "Connection", "Content-Length", "Ringback-Attempt", "Ringback-Due-At", "User-Agent", "Webhook-Id", "Webhook-Signature", "Webhook-Timestamp"}
+var commonHeaders = []string{
+	"Accept-Encoding", "Connection", "Content-Length", "Ringback-Attempt", "Ringback-Due-At",
+	"User-Agent", "Webhook-Id", "Webhook-Signature", "Webhook-Timestamp",
+}
 
-// headersLine returns the headers of a request on one line, sorted, without the values of secret ones; empty if there are only common
-// ones.
+// headersLine returns the headers of a request on one line, sorted, without the values of secret ones; empty if there
+// are only common ones.
 func headersLine(header http.Header) string {
 	var all []string
 	for name, values := range header {

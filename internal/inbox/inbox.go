@@ -1,4 +1,5 @@
-// Package inbox is a receiver for trying things out. It prints every request, verifies its signature, and answers as its path says.
+// Package inbox is a receiver for trying things out. It prints every request, verifies its signature, and answers as
+// its path says.
 package inbox
 
 import (
@@ -48,8 +49,8 @@ type Inbox struct {
 	kept   int64 // requests so far
 }
 
-// Open listens on addr. Requests are answered from Serve on, and printed to out. The file has the secrets and public keys that verify
-// signatures, one a line; empty: none are verified.
+// Open listens on addr. Requests are answered from Serve on, and printed to out. The file has the secrets and public
+// keys that verify signatures, one a line; empty: none are verified.
 func Open(ctx context.Context, addr, keys string, out io.Writer) (*Inbox, error) {
 	file := keysFile(keys)
 	if _, err := file.read(); err != nil {
@@ -110,8 +111,9 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if left {
 		answered = "nothing, the client did not wait for " + to.delay.String()
 	}
-	in.print(newRequest(r, at, body, signature, answered), "%s  inbox  %s %s  id %s  attempt %s%s  → %s  %s\n%s", time.Now().Format("15:04:05.000"),
-		r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")), Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
+	in.print(newRequest(r, at, body, signature, answered), "%s  inbox  %s %s  id %s  attempt %s%s  → %s  %s\n%s",
+		time.Now().Format("15:04:05.000"), r.Method, Printable(r.URL.Path), Printable(cmp.Or(id, "-")),
+		Printable(cmp.Or(r.Header.Get("Ringback-Attempt"), "-")),
 		signature.text(keys), answered, Printable(string(body)), headersLine(r.Header))
 	if !left {
 		w.WriteHeader(to.status)

@@ -58,8 +58,9 @@ func TestInbox_FlakyFailsTheFirstTwoAttemptsOfEachID(t *testing.T) {
 func TestInbox_AnswersAsThePathSays(t *testing.T) {
 	in, out := newInbox()
 	for path, want := range map[string]int{
-		"/status/503": 503, "/hooks/status/204": 204, "/slow/1ms": 200, "/slow/1ms/status/429": 429, "/status/500/slow/0s": 500, "/statuses": 200,
-		"/status/199": 404, "/status/600": 404, "/slow/11m": 404, "/slow/-1s": 404, "/slow/5": 404, "/orders/status": 200, "/status/paid": 200, "/slow": 200,
+		"/status/503": 503, "/hooks/status/204": 204, "/slow/1ms": 200, "/slow/1ms/status/429": 429,
+		"/status/500/slow/0s": 500, "/statuses": 200, "/status/199": 404, "/status/600": 404, "/slow/11m": 404,
+		"/slow/-1s": 404, "/slow/5": 404, "/orders/status": 200, "/status/paid": 200, "/slow": 200,
 	} {
 		require.Equal(t, want, post(in, path, path, ""), path)
 	}
@@ -91,10 +92,14 @@ func TestInbox_AnswersOthersMeanwhile(t *testing.T) {
 func TestInbox_PrintsHeadersThatAreNotCommon(t *testing.T) {
 	in, out := newInbox()
 	req := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
-	req.Header = http.Header{"User-Agent": {"x"}, "Webhook-Id": {"a"}, "X-Two": {"1", "2\x1b[31m"}, "Ringback-Topic": {"order"}, "Authorization": {"Bearer hunter2"}}
+	req.Header = http.Header{
+		"User-Agent": {"x"}, "Webhook-Id": {"a"}, "X-Two": {"1", "2\x1b[31m"},
+		"Ringback-Topic": {"order"}, "Authorization": {"Bearer hunter2"},
+	}
 	in.ServeHTTP(httptest.NewRecorder(), req)
 	_, second, _ := strings.Cut(out.String(), "\n")
-	require.Equal(t, strings.Repeat(" ", 21)+`Authorization: [redacted]  Ringback-Topic: order  X-Two: 1, 2\x1b[31m`+"\n", second)
+	require.Equal(t,
+		strings.Repeat(" ", 21)+`Authorization: [redacted]  Ringback-Topic: order  X-Two: 1, 2\x1b[31m`+"\n", second)
 	for i := range 30 {
 		req.Header.Set("Many-"+strconv.Itoa(i), "1")
 	}
@@ -126,7 +131,8 @@ func TestInbox_SaysWhetherTheSignatureVerifies(t *testing.T) {
 	require.Contains(t, said("body"), "  signature not verified: read the keys in ")
 	require.NoError(t, os.WriteFile(file, []byte("\xff\xfew\x00"), 0o600))
 	require.Contains(t, said("body"), " is in UTF-16")
-	require.NoError(t, os.WriteFile(file, []byte("\xef\xbb\xbf"+sign.NewSecret().Text()+"\n"+secret.Text()+"\n"), 0o600))
+	require.NoError(t,
+		os.WriteFile(file, []byte("\xef\xbb\xbf"+sign.NewSecret().Text()+"\n"+secret.Text()+"\n"), 0o600))
 	require.Contains(t, said("body"), "  signature valid  →")
 	require.Contains(t, said("other"), "  signature WRONG: no signature matches  →")
 	require.Contains(t, said(strings.Repeat("x", maxInboxBody+1)), "  signature not verified: the body is too large  →")

@@ -62,8 +62,9 @@ func (in *Inbox) keep(r Request) {
 func newRequest(r *http.Request, at time.Time, body []byte, s Signature, answer string) Request {
 	s.Detail = cut(s.Detail)
 	kept := Request{
-		At: at, Method: cut(r.Method), Path: cut(r.URL.Path), ID: cut(r.Header.Get("Webhook-Id")), Attempt: cut(r.Header.Get("Ringback-Attempt")),
-		Answer: answer, Signature: s, Body: string(body[:min(len(body), maxRecentBody)]), BodyBytes: len(body),
+		At: at, Method: cut(r.Method), Path: cut(r.URL.Path), ID: cut(r.Header.Get("Webhook-Id")),
+		Attempt: cut(r.Header.Get("Ringback-Attempt")),
+		Answer:  answer, Signature: s, Body: string(body[:min(len(body), maxRecentBody)]), BodyBytes: len(body),
 	}
 	for name, values := range r.Header {
 		kept.Headers = append(kept.Headers, Header{cut(name), cut(strings.Join(values, ", "))})

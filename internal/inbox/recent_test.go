@@ -36,7 +36,8 @@ func TestRecent_HasTheNewestRequestsFirst(t *testing.T) {
 
 func TestRecent_IsBounded(t *testing.T) {
 	in, _ := newInbox()
-	req := httptest.NewRequest(strings.Repeat("M", 300), "/"+strings.Repeat("p", 300), strings.NewReader(strings.Repeat("b", maxInboxBody+5)))
+	req := httptest.NewRequest(strings.Repeat("M", 300), "/"+strings.Repeat("p", 300),
+		strings.NewReader(strings.Repeat("b", maxInboxBody+5)))
 	for i := range 100 {
 		req.Header.Set(fmt.Sprintf("H-%02d", i), strings.Repeat("v", 60_000))
 	}

@@ -78,8 +78,8 @@ func newKey(text string) (key, error) {
 	return key{text, v}, nil // it is public
 }
 
-// keysFile is the path of a file with secrets and public keys, one a line. It is read for each signed request, since secrets are made
-// while the inbox runs.
+// keysFile is the path of a file with secrets and public keys, one a line. It is read for each signed request, since
+// secrets are made while the inbox runs.
 type keysFile string
 
 // read returns the keys in the file.
@@ -110,7 +110,8 @@ func (f keysFile) read() ([]key, error) {
 	return keys, nil
 }
 
-// AddKey makes the inbox verify signatures with a key, too, until it ends: whsec_…, whsk_… or whpk_…. The error does not contain it.
+// AddKey makes the inbox verify signatures with a key, too, until it ends: whsec_…, whsk_… or whpk_…. The error does
+// not contain it.
 func (in *Inbox) AddKey(text string) error {
 	k, err := newKey(text)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package invisible finds the characters of a text that show nothing, or change how the text around them looks: control
-// characters, changes of the writing direction, characters without width. Texts of clients and receivers may have them, and
-// would look like others.
+// characters, changes of the writing direction, characters without width. Texts of clients and receivers may have them,
+// and would look like others.
 package invisible
 
 import (
@@ -44,8 +44,8 @@ func Replace(text string, with func(rune) string) string {
 	return b.String()
 }
 
-// is reports whether a character is invisible after another one. Those that some scripts and emoji need to join characters
-// are not if they follow one beyond ASCII.
+// is reports whether a character is invisible after another one. Those that some scripts and emoji need to join
+// characters are not if they follow one beyond ASCII.
 func is(before, r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f, r == '\n', r == '\r', r == '\t':
@@ -53,5 +53,6 @@ func is(before, r rune) bool {
 	case r == '\u200c', r == '\u200d', r == '\ufe0e', r == '\ufe0f':
 		return before <= unicode.MaxASCII || before == r || before == '\u200c' || before == '\u200d'
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector)
 }

@@ -1,5 +1,5 @@
-// Package limitedlog writes log lines of one kind at a bounded rate, so that neither clients nor deliveries can flood the
-// log.
+// Package limitedlog writes log lines of one kind at a bounded rate, so that neither clients nor deliveries can flood
+// the log.
 package limitedlog
 
 import (

@@ -1,8 +1,8 @@
 // Package logbuffer decouples a process from the reader of its log.
 //
 // A Writer buffers log lines and writes them to its output from one goroutine. When the output blocks (a pipe without a
-// reader, a stopped terminal), lines wait in a bounded buffer. When that is full, or the output fails, lines are dropped
-// and counted. Logging never blocks and never fails.
+// reader, a stopped terminal), lines wait in a bounded buffer. When that is full, or the output fails, lines are
+// dropped and counted. Logging never blocks and never fails.
 package logbuffer
 
 import (
@@ -18,8 +18,8 @@ const maxPending = 1 << 20
 // keepSize is the largest buffer that is kept for reuse once its lines are written.
 const keepSize = 64 << 10
 
-// A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as those of a slog.Handler
-// are. Safe for concurrent use. It must be closed.
+// A Writer is an io.Writer that never blocks and never fails. Each Write must be whole lines, as those of a
+// slog.Handler are. Safe for concurrent use. It must be closed.
 type Writer struct {
 	out  io.Writer
 	wake chan struct{} // has room for one signal
@@ -40,8 +40,8 @@ func New(out io.Writer) *Writer {
 	return w
 }
 
-// SetNote sets the function that returns the line, with its line break, that reports n dropped lines. The line is written in
-// their place, once the output accepts lines again. Without one nothing is reported.
+// SetNote sets the function that returns the line, with its line break, that reports n dropped lines. The line is
+// written in their place, once the output accepts lines again. Without one nothing is reported.
 func (w *Writer) SetNote(note func(n uint64) []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,8 +68,8 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
-// Close waits until the buffered lines are written, but no longer than the timeout, and reports whether they were. If the
-// output still blocks, the goroutine ends when the output returns.
+// Close waits until the buffered lines are written, but no longer than the timeout, and reports whether they were. If
+// the output still blocks, the goroutine ends when the output returns.
 func (w *Writer) Close(timeout time.Duration) bool {
 	w.mu.Lock()
 	w.closed = true

@@ -1,5 +1,5 @@
-// Package pemfile reads files in PEM so that none of their blocks is left out silently: encoding/pem passes over what it
-// cannot read, such as a block after a byte order mark.
+// Package pemfile reads files in PEM so that none of their blocks is left out silently: encoding/pem passes over what
+// it cannot read, such as a block after a byte order mark.
 package pemfile
 
 import (

@@ -24,8 +24,9 @@ func TestRead_LeavesOutNoBlock(t *testing.T) {
 	}
 	for text, want := range map[string]error{
 		block + "\xef\xbb\xbf" + block: errUnreadable, block + "  " + block: errUnreadable,
-		"-----BEGIN X-----\n!\n-----END X-----\n" + block: errUnreadable, block + "-----BEGIN X-----\nAA": errUnreadable,
-		"\xff\xfe-\x00": utf8text.ErrUTF16, "-\x00-\x00": utf8text.ErrUTF16,
+		"-----BEGIN X-----\n!\n-----END X-----\n" + block: errUnreadable,
+		block + "-----BEGIN X-----\nAA":                   errUnreadable,
+		"\xff\xfe-\x00":                                   utf8text.ErrUTF16, "-\x00-\x00": utf8text.ErrUTF16,
 	} {
 		file := filepath.Join(t.TempDir(), "x.pem")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

@@ -16,8 +16,8 @@ func TestText_PrintsRedacted(t *testing.T) {
 	text, err := json.Marshal(in)
 	require.NoError(t, err)
 	for _, shown := range []string{
-		secret.String(), fmt.Sprint(secret), fmt.Sprintf("%s %v %+v %#v %q", secret, secret, secret, secret, secret), string(text),
-		secret.LogValue().String(), fmt.Sprintf("%+v %#v", in, in),
+		secret.String(), fmt.Sprint(secret), fmt.Sprintf("%s %v %+v %#v %q", secret, secret, secret, secret, secret),
+		string(text), secret.LogValue().String(), fmt.Sprintf("%+v %#v", in, in),
 	} {
 		require.NotContains(t, shown, "s3cret")
 		require.Contains(t, shown, redact.Mark)

@@ -25,8 +25,8 @@ const (
 	createTimeout = time.Minute
 )
 
-// A Cluster is a Redis Cluster under test. Its methods may only be called from the test's goroutine, except Addrs, URL and
-// Nodes.
+// A Cluster is a Redis Cluster under test. Its methods may only be called from the test's goroutine, except Addrs, URL
+// and Nodes.
 type Cluster struct {
 	tb    testing.TB
 	cli   string
@@ -34,9 +34,9 @@ type Cluster struct {
 	nodes []*Server
 }
 
-// StartCluster runs masters (three or more) that share all slots evenly, each with a number of replicas, and waits until
-// every node is healthy and every replica in sync. Replicas stay with their masters. args are the settings of every node,
-// as for Start; a password must be set as "--masterauth", too.
+// StartCluster runs masters (three or more) that share all slots evenly, each with a number of replicas, and waits
+// until every node is healthy and every replica in sync. Replicas stay with their masters. args are the settings of
+// every node, as for Start; a password must be set as "--masterauth", too.
 func StartCluster(tb testing.TB, masters, replicasEach int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb, cli: find(tb, "redis-cli"), args: args}

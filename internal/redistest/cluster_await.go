@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AwaitOK waits until the cluster is healthy: all nodes that run and are not paused report it, agree on the masters of all
-// slots, which run, and on the replicas, which are in sync if they run.
+// AwaitOK waits until the cluster is healthy: all nodes that run and are not paused report it, agree on the masters of
+// all slots, which run, and on the replicas, which are in sync if they run.
 func (c *Cluster) AwaitOK() {
 	c.tb.Helper()
 	c.await(0)
@@ -34,7 +34,8 @@ func (c *Cluster) complaint(replicas int) error {
 		runs[n.Addr()] = true
 	}
 	var roles map[string]string
-	followed, follow := map[string]int{}, map[string]int{} // replicas by master: as reported by masters, and by replicas
+	// replicas by master: as reported by masters, and by replicas
+	followed, follow := map[string]int{}, map[string]int{}
 	for _, n := range nodes {
 		if err := n.contented(); err != nil {
 			return err
@@ -51,7 +52,8 @@ func (c *Cluster) complaint(replicas int) error {
 			roles = reported
 		}
 		if !maps.Equal(roles, reported) {
-			return fmt.Errorf("%s and %s differ over who serves which slot, or whose replica is who", nodes[0].Addr(), n.Addr())
+			return fmt.Errorf("%s and %s differ over who serves which slot, or whose replica is who",
+				nodes[0].Addr(), n.Addr())
 		}
 		r, err := n.replication()
 		switch {
@@ -93,8 +95,8 @@ func (s *Server) contented() error {
 	})
 }
 
-// rolesOf returns the roles of running nodes by address: their slots, or their master. It is an error when a node that does
-// not run serves slots.
+// rolesOf returns the roles of running nodes by address: their slots, or their master. It is an error when a node that
+// does not run serves slots.
 func rolesOf(members []member, runs map[string]bool) (map[string]string, error) {
 	roles := make(map[string]string)
 	for _, m := range members {

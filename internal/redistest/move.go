@@ -27,8 +27,8 @@ func (c *Cluster) MoveSlot(slot int, to *Server) {
 	c.BeginMove(slot, to).Finish()
 }
 
-// BeginMove starts the migration of a slot without moving keys. Until Finish, its master redirects clients (ASK) for keys
-// that it does not have, and answers TRYAGAIN when it has some of several.
+// BeginMove starts the migration of a slot without moving keys. Until Finish, its master redirects clients (ASK) for
+// keys that it does not have, and answers TRYAGAIN when it has some of several.
 func (c *Cluster) BeginMove(slot int, to *Server) *Move {
 	c.tb.Helper()
 	from, members := c.Master(slot), c.latest()

@@ -1,7 +1,7 @@
 package redistest
 
-// Pause stops the server with its connections open and its port accepting, like a hanging machine, and waits until it is
-// stopped.
+// Pause stops the server with its connections open and its port accepting, like a hanging machine, and waits until it
+// is stopped.
 func (s *Server) Pause() {
 	s.tb.Helper()
 	if !s.answering() {

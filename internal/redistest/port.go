@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Ports are below the range of outgoing connections: such a connection could take the port of a server that restarts, or
-// connect to itself.
+// Ports are below the range of outgoing connections: such a connection could take the port of a server that restarts,
+// or connect to itself.
 const (
 	firstPort = 10000
 	lastPort  = 32000

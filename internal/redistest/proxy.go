@@ -15,8 +15,8 @@ import (
 // dialTimeout bounds the dial of a proxy's target.
 const dialTimeout = time.Minute
 
-// A Proxy forwards connections to a server, or to several in turns. It is safe for concurrent use. Stall and Cut apply to all accepted connections;
-// a connection that received a response is accepted.
+// A Proxy forwards connections to a server, or to several in turns. It is safe for concurrent use. Stall and Cut apply
+// to all accepted connections; a connection that received a response is accepted.
 type Proxy struct {
 	listener net.Listener
 	ctx      context.Context // dials end with it
@@ -36,7 +36,10 @@ func StartProxy(tb testing.TB, target string) *Proxy {
 		tb.Fatalf("start a proxy: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{targets: []string{target}, listener: l, ctx: ctx, done: make(chan struct{}), links: make(map[*link]bool)}
+	p := &Proxy{
+		targets: []string{target}, listener: l, ctx: ctx, done: make(chan struct{}),
+		links: make(map[*link]bool),
+	}
 	go p.accept()
 	tb.Cleanup(func() {
 		cancel()

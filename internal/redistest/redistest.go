@@ -1,9 +1,10 @@
-// Package redistest starts Redis servers for tests: single ones, also with TLS or on a unix socket, clusters, sentinels, and
-// a proxy that injects network faults. Each server has free loopback ports and a new folder. It is killed by its process id
-// when the test ends, and on Linux by the kernel when the test's process ends first.
+// Package redistest starts Redis servers for tests: single ones, also with TLS or on a unix socket, clusters,
+// sentinels, and a proxy that injects network faults. Each server has free loopback ports and a new folder. It is
+// killed by its process id when the test ends, and on Linux by the kernel when the test's process ends first.
 //
-// A test that needs a server is skipped with -short, and where redis-server (for a cluster redis-cli, too) is not installed;
-// with CI=true in the environment the latter fails. A server that does not start, or a wait that times out, fails the test.
+// A test that needs a server is skipped with -short, and where redis-server (for a cluster redis-cli, too) is not
+// installed; with CI=true in the environment the latter fails. A server that does not start, or a wait that times out,
+// fails the test.
 package redistest
 
 import (
@@ -37,8 +38,8 @@ type Server struct {
 	out    *output
 }
 
-// Start runs a redis-server and waits until it answers. Args are settings as on its command line ("--appendonly", "yes");
-// later ones win. By default it writes nothing to disk. Addr and URL contain no password.
+// Start runs a redis-server and waits until it answers. Args are settings as on its command line ("--appendonly",
+// "yes"); later ones win. By default it writes nothing to disk. Addr and URL contain no password.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := newServer(tb, args)

@@ -17,8 +17,8 @@ type replication struct {
 	replicas int    // of a master: replicas in sync
 }
 
-// acknowledged reports whether a replica has acknowledged its master since they are in sync. Before, the master sends it no
-// writes, and its lag is the time since 1970.
+// acknowledged reports whether a replica has acknowledged its master since they are in sync. Before, the master sends
+// it no writes, and its lag is the time since 1970.
 func acknowledged(replica string) bool {
 	_, lag, _ := strings.Cut(replica, "lag=")
 	seconds, err := strconv.ParseInt(lag, 10, 64)

@@ -26,26 +26,26 @@ sentinel failover-timeout rb 5000
 sentinel parallel-syncs rb 1
 `
 
-// A sentinel that was stopped for longer than tilt-trigger (default 2 s) stays passive for tilt-period (default 30 s). A
-// trigger below down-after keeps sentinels from replacing a master when the whole machine froze, and a short period makes
-// them active again soon. The other two make them discover servers and roles within one second instead of ten. In
+// A sentinel that was stopped for longer than tilt-trigger (default 2 s) stays passive for tilt-period (default 30 s).
+// A trigger below down-after keeps sentinels from replacing a master when the whole machine froze, and a short period
+// makes them active again soon. The other two make them discover servers and roles within one second instead of ten. In
 // milliseconds; lost when a sentinel ends.
 var sentinelClock = []any{
 	"SENTINEL", "DEBUG", "tilt-trigger", 1000, "tilt-period", 3000, "info-period", 1000, "publish-period", 500,
 }
 
-// A Sentinel is a master with replicas under test, watched by three sentinels as "rb". Its methods may only be called from
-// the test's goroutine, except URL and Sentinels.
+// A Sentinel is a master with replicas under test, watched by three sentinels as "rb". Its methods may only be called
+// from the test's goroutine, except URL and Sentinels.
 type Sentinel struct {
 	tb        testing.TB
 	servers   []*Server // the initial master first
 	sentinels []*Server
 }
 
-// StartSentinel runs a master, replicas (one or more) and three sentinels with a quorum of two, and waits until they know
-// each other and the replicas are in sync. args are the settings of the master and the replicas, as for Start. A password
-// must not contain spaces and must be set as "--masterauth", too; the sentinels have none. A restarted server keeps its
-// last role.
+// StartSentinel runs a master, replicas (one or more) and three sentinels with a quorum of two, and waits until they
+// know each other and the replicas are in sync. args are the settings of the master and the replicas, as for Start. A
+// password must not contain spaces and must be set as "--masterauth", too; the sentinels have none. A restarted server
+// keeps its last role.
 func StartSentinel(tb testing.TB, replicas int, args ...string) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{tb: tb}

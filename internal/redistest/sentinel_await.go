@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AwaitMaster waits until all running sentinels name the same master, other than not (nil: any), and it has that role, and
-// returns it.
+// AwaitMaster waits until all running sentinels name the same master, other than not (nil: any), and it has that role,
+// and returns it.
 func (s *Sentinel) AwaitMaster(not *Server) *Server {
 	s.tb.Helper()
 	var master *Server
@@ -23,9 +23,9 @@ func (s *Sentinel) AwaitMaster(not *Server) *Server {
 	return master
 }
 
-// AwaitOK waits until all running sentinels name the same master, which has that role, all other servers that run and are
-// not paused are its replicas and in sync, and the sentinels know that and each other: they could replace the master at
-// once.
+// AwaitOK waits until all running sentinels name the same master, which has that role, all other servers that run and
+// are not paused are its replicas and in sync, and the sentinels know that and each other: they could replace the
+// master at once.
 func (s *Sentinel) AwaitOK() {
 	s.tb.Helper()
 	await(s.tb, "wait for replicas to follow", func() error {
@@ -91,8 +91,8 @@ func (s *Sentinel) agreed() (*Server, error) {
 	return master, err
 }
 
-// informed returns a complaint if a sentinel does not know all running sentinels, the master and its running replicas, or
-// reports one of them as unhealthy.
+// informed returns a complaint if a sentinel does not know all running sentinels, the master and its running replicas,
+// or reports one of them as unhealthy.
 func (s *Sentinel) informed(sentinel, master *Server) error {
 	return sentinel.ask(func(ctx context.Context, c *redis.Client) error {
 		for _, known := range []struct {
@@ -116,7 +116,8 @@ func (s *Sentinel) informed(sentinel, master *Server) error {
 			}
 			for _, server := range known.all {
 				if server != known.but && server.answering() && !found[server.Addr()] {
-					return fmt.Errorf("sentinel %s does not know %s as a %s without fault", sentinel.Addr(), server.Addr(), known.flags)
+					return fmt.Errorf("sentinel %s does not know %s as a %s without fault", sentinel.Addr(),
+						server.Addr(), known.flags)
 				}
 			}
 		}

@@ -21,7 +21,8 @@ import (
 // A TLSServer is a server with TLS on its only port that requires client certificates. The files are PEM.
 type TLSServer struct {
 	*Server
-	CA   string // file of the authority that signed the server's certificate ("127.0.0.1", "localhost") and the client's
+	// file of the authority that signed the server's certificate ("127.0.0.1", "localhost") and the client's
+	CA   string
 	Cert string // file of a client's certificate
 	Key  string // file of its key
 }

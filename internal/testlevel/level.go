@@ -1,5 +1,5 @@
-// Package testlevel tells tests how much to do, and how long to wait. make test shows each promise once, on the engines that could differ;
-// make test-all, for releases, repeats it on every engine and with larger numbers.
+// Package testlevel tells tests how much to do, and how long to wait. make test shows each promise once, on the engines
+// that could differ; make test-all, for releases, repeats it on every engine and with larger numbers.
 package testlevel
 
 import "time"

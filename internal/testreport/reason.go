@@ -99,7 +99,8 @@ func lastLines(lines []string) (reason []string) {
 		text := strings.TrimSpace(line)
 		switch {
 		case text == "", text == "FAIL", text == "PASS", strings.HasPrefix(text, "==="), strings.HasPrefix(text, "---"),
-			strings.HasPrefix(text, "FAIL\t"), strings.HasPrefix(text, "exit status"), strings.HasPrefix(text, "-test.shuffle"),
+			strings.HasPrefix(text, "FAIL\t"), strings.HasPrefix(text, "exit status"),
+			strings.HasPrefix(text, "-test.shuffle"),
 			strings.HasPrefix(text, `{"time"`):
 		default:
 			reason = append(reason, text)

@@ -100,7 +100,8 @@ func TestReport_NamesWhatRunsWhenNothingEndsForAMinute(t *testing.T) {
 		time.Sleep(quietTime + time.Second)
 		began := time.Now()
 		for _, name := range []string{"TestA", "TestA/part", "TestB"} {
-			_, err := fmt.Fprintf(tests, `{"Time":%q,"Action":"run","Package":"github.com/ringback/ringback/sign","Test":%q}`+"\n",
+			_, err := fmt.Fprintf(tests,
+				`{"Time":%q,"Action":"run","Package":"github.com/ringback/ringback/sign","Test":%q}`+"\n",
 				began.Format(time.RFC3339Nano), name)
 			require.NoError(t, err)
 			time.Sleep(time.Second)

@@ -12,8 +12,8 @@ var ErrUTF16 = errors.New("is in UTF-16: save or send it as UTF-8")
 // mark is the byte order mark of UTF-8.
 var mark = []byte("\xef\xbb\xbf")
 
-// Trim returns a text without the byte order mark that it may begin with: readers may ignore it (RFC 8259, 8.1). A text in
-// UTF-16, with a mark or without, is returned as it is, with ErrUTF16.
+// Trim returns a text without the byte order mark that it may begin with: readers may ignore it (RFC 8259, 8.1). A text
+// in UTF-16, with a mark or without, is returned as it is, with ErrUTF16.
 func Trim(text []byte) ([]byte, error) {
 	if isUTF16(text) {
 		return text, ErrUTF16

@@ -1,10 +1,10 @@
-// Package codec encodes a job's specification. Both engines, the outbox and the fingerprint of a registration use it, so
-// that a field of job.Spec is described once, in the table of this package.
+// Package codec encodes a job's specification. Both engines, the outbox and the fingerprint of a registration use it,
+// so that a field of job.Spec is described once, in the table of this package.
 //
-// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its default
-// (zero; POST; a JSON body) is left out, so that a new field changes neither the records nor the fingerprints of jobs
-// without it. Tags and encodings of values never change. Unknown fields of job.Spec are kept in Spec.Unknown and written
-// again.
+// An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its
+// default (zero; POST; a JSON body) is left out, so that a new field changes neither the records nor the fingerprints
+// of jobs without it. Tags and encodings of values never change. Unknown fields of job.Spec are kept in Spec.Unknown
+// and written again.
 //
 //	tags       fields
 //	1 to 63    job.Spec, except its id, queue and body, which engines store separately
@@ -37,8 +37,8 @@ type field[T any] struct {
 	read   func(of *T, value []byte) error
 }
 
-// AppendSpec appends the fields of s, without its id, queue and body. A URL that begins with the lane's host and port is
-// shortened, so the lane must be set before decoding.
+// AppendSpec appends the fields of s, without its id, queue and body. A URL that begins with the lane's host and port
+// is shortened, so the lane must be set before decoding.
 func AppendSpec(b []byte, s *job.Spec) []byte {
 	return append(appendFields(b, specFields, s), s.Unknown...)
 }
@@ -50,7 +50,8 @@ func AppendSpecWithoutURL(b []byte, s *job.Spec) []byte {
 	return append(b, s.Unknown...)
 }
 
-// DecodeSpec decodes fields into s, whose lane must be set. own is called for the caller's fields; nil: they are an error.
+// DecodeSpec decodes fields into s, whose lane must be set. own is called for the caller's fields; nil: they are an
+// error.
 func DecodeSpec(b []byte, s *job.Spec, own func(tag byte, value []byte) error) error {
 	s.Method, s.BodyKind = defaultMethod, defaultKind
 	var unknown []byte

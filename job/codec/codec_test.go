@@ -26,7 +26,8 @@ const encodedQueue = "\x40\x07default" + "\x41\x06orders" + "\x42\x10shop.exampl
 
 func TestAppendNew_IsStable(t *testing.T) {
 	n := registration()
-	require.Equal(t, encodedRegistration[:len(encodedQueue)]+"\x44\x07"+string(n.Body)+encodedRegistration[len(encodedQueue):], string(codec.AppendNew(nil, n)))
+	require.Equal(t, encodedRegistration[:len(encodedQueue)]+"\x44\x07"+string(n.Body)+
+		encodedRegistration[len(encodedQueue):], string(codec.AppendNew(nil, n)))
 }
 
 func TestAppendSpecWithoutURL_LeavesOnlyTheURLOut(t *testing.T) {
@@ -44,7 +45,8 @@ func urls(lane, path string) *rapid.Generator[string] {
 	host, _, _ := strings.Cut(lane, ":")
 	return rapid.Custom(func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{"", "http://", "https://", "HTTP://", "ftp://"}).Draw(t, "scheme") +
-			rapid.SampledFrom([]string{"", lane, host, strings.ToUpper(lane), host + ":443", host + ":80", "u:p@" + lane}).Draw(t, "authority") +
+			rapid.SampledFrom([]string{"", lane, host, strings.ToUpper(lane), host + ":443", host + ":80", "u:p@" +
+				lane}).Draw(t, "authority") +
 			rapid.SampledFrom([]string{"", "/", "?", "0/", ".b/"}).Draw(t, "then") + path
 	})
 }
@@ -55,12 +57,15 @@ func specs(t *rapid.T) job.Spec {
 	spec := job.Spec{
 		ID: text.Draw(t, "id"), Queue: job.Queue{
 			Namespace: text.Draw(t, "namespace"), Topic: text.Draw(t, "topic"),
-			Lane: rapid.SampledFrom([]string{"a.example:443", "a.example:80", "a.example", "[::1]:8080", "l", ""}).Draw(t, "lane"),
+			Lane: rapid.SampledFrom([]string{"a.example:443", "a.example:80", "a.example", "[::1]:8080", "l", ""}).
+				Draw(t, "lane"),
 		},
-		Method:      rapid.SampledFrom([]string{"POST", "PUT", "GET"}).Draw(t, "method"),
-		ContentType: rapid.SampledFrom([]string{"", "application/json", "text/plain", "text/plain; charset=utf-8"}).Draw(t, "type"),
-		BodyKind:    rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).Draw(t, "kind"),
-		Kind:        text.Draw(t, "job kind"), Origin: text.Draw(t, "origin"),
+		Method: rapid.SampledFrom([]string{"POST", "PUT", "GET"}).Draw(t, "method"),
+		ContentType: rapid.SampledFrom([]string{"", "application/json", "text/plain", "text/plain; " +
+			"charset=utf-8"}).Draw(t, "type"),
+		BodyKind: rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).Draw(t,
+			"kind"),
+		Kind: text.Draw(t, "job kind"), Origin: text.Draw(t, "origin"),
 	}
 	spec.URL = urls(spec.Lane, text.Draw(t, "path")).Draw(t, "url")
 	if spec.BodyKind != job.BodyNone {
@@ -73,11 +78,13 @@ func specs(t *rapid.T) job.Spec {
 			return time.Duration(rapid.Int64Range(1, int64(policy.MaxRung)).Draw(t, "rung"))
 		}), 1, 20).Draw(t, "ladder")
 		spec.Retries = new(rapid.IntRange(0, 1000).Draw(t, "retries"))
-		spec.Timeout = time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(10*time.Minute)).Draw(t, "timeout"))
-		spec.OnDelivered = rapid.SampledFrom([]*policy.Callback{nil, {Off: true}, {URL: "https://owner.example/?a=1"}}).Draw(t, "on delivered")
+		spec.Timeout = time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(10*time.Minute)).Draw(t,
+			"timeout"))
+		spec.OnDelivered = rapid.SampledFrom([]*policy.Callback{nil, {Off: true}, {URL: "https://owner.example/?a=1"}}).
+			Draw(t, "on delivered")
 		spec.OnDead = rapid.SampledFrom([]*policy.Callback{nil, {
-			URL: "https://owner.example/é", Method: "PUT", Headers: map[string][]string{"X-A": {"1", "2"}}, Retries: new(0),
-			Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
+			URL: "https://owner.example/é", Method: "PUT", Headers: map[string][]string{"X-A": {"1", "2"}},
+			Retries: new(0), Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
 		}}).Draw(t, "on dead")
 	}
 	return spec
@@ -103,11 +110,16 @@ func TestDecodeSpec_RoundTrips(t *testing.T) {
 
 func TestChange_TakesTheNamedFieldsFromAnother(t *testing.T) {
 	stored := job.Spec{
-		ID: "a", Queue: job.Queue{Topic: "t", Lane: "a.example:443"}, URL: "https://a.example/x", FirstURL: "https://b.example/", Method: "PUT",
+		ID: "a", Queue: job.Queue{Topic: "t", Lane: "a.example:443"}, URL: "https://a.example/x",
+		FirstURL: "https://b.example/", Method: "PUT",
 		BodyKind: job.BodyText, ContentType: "text/csv", Body: []byte("1"), Labels: map[string]string{"x": "y"},
-		Terms: policy.Terms{Retries: new(7), Timeout: time.Second, Ladder: policy.Ladder{time.Second}}, Kind: "callback",
+		Terms: policy.Terms{Retries: new(7), Timeout: time.Second, Ladder: policy.Ladder{time.Second}},
+		Kind:  "callback",
 	}
-	from := job.Spec{URL: "https://a.example/y", BodyKind: job.BodyJSON, ContentType: "application/json", Body: []byte("2"), Terms: policy.Terms{Retries: new(0)}}
+	from := job.Spec{
+		URL: "https://a.example/y", BodyKind: job.BodyJSON, ContentType: "application/json",
+		Body: []byte("2"), Terms: policy.Terms{Retries: new(0)},
+	}
 	changed, err := codec.Change(&stored, &from, []string{"url", "labels", "retries", "ladder"})
 	require.NoError(t, err)
 	wanted := stored

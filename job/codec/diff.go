@@ -7,8 +7,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Change returns a specification with the values that another has of some fields, named as by Diff. "body" is the body and
-// its kind.
+// Change returns a specification with the values that another has of some fields, named as by Diff. "body" is the body
+// and its kind.
 func Change(s, from *job.Spec, names []string) (job.Spec, error) {
 	changed, values := job.Spec{ID: s.ID, Queue: s.Queue, Body: s.Body}, *from
 	values.Queue = s.Queue // the form of a URL depends on the lane
@@ -27,7 +27,8 @@ func Change(s, from *job.Spec, names []string) (job.Spec, error) {
 	return changed, err
 }
 
-// Diff returns the names, as in the API, of the fields in which two specifications differ, without their ids and queues.
+// Diff returns the names, as in the API, of the fields in which two specifications differ, without their ids and
+// queues.
 func Diff(a, b job.Spec) []string {
 	a.Queue, b.Queue = job.Queue{}, job.Queue{} // the form of a URL depends on the lane
 	var names []string

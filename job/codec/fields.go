@@ -127,10 +127,12 @@ const (
 
 // textField returns a field that is encoded as its bytes.
 func textField[T any](tag byte, name string, of func(*T) *string) field[T] {
-	return field[T]{tag, name, func(b []byte, from *T) []byte { return append(b, *of(from)...) }, func(to *T, value []byte) error {
-		*of(to) = string(value)
-		return nil
-	}}
+	return field[T]{
+		tag, name, func(b []byte, from *T) []byte { return append(b, *of(from)...) }, func(to *T, value []byte) error {
+			*of(to) = string(value)
+			return nil
+		},
+	}
 }
 
 // durationField returns a field that is encoded as nanoseconds.

@@ -10,8 +10,8 @@ import (
 // fingerprintSize is the length of a fingerprint in bytes.
 const fingerprintSize = 16
 
-// Fingerprint returns a hash of a registration as it was sent, with relative times unresolved, and without the client's name.
-// Two requests with one id are equal if their fingerprints are. Fingerprints are stored, so they never change.
+// Fingerprint returns a hash of a registration as it was sent, with relative times unresolved, and without the client's
+// name. Two requests with one id are equal if their fingerprints are. Fingerprints are stored, so they never change.
 func Fingerprint(n *job.New) []byte {
 	fields := *n
 	fields.Body = nil // hashed last, without a copy

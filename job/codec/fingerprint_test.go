@@ -26,8 +26,11 @@ func registration() *job.New {
 			Header:      map[string][]string{"X-A": {"1", "2"}, "X-B": {"3"}, "X-C": {"4"}},
 			ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(`{"n":1}`),
 			Labels: map[string]string{"a": "1", "b": "2", "c": "3"},
-			Terms:  policy.Terms{Ladder: policy.Ladder{time.Second, time.Minute}, Retries: new(5), Timeout: time.Second},
-			Kind:   "callback", Origin: "parent",
+			Terms: policy.Terms{
+				Ladder:  policy.Ladder{time.Second, time.Minute},
+				Retries: new(5), Timeout: time.Second,
+			},
+			Kind: "callback", Origin: "parent",
 		},
 		Delay: time.Minute, ExpiresIn: time.Hour,
 	}
@@ -41,8 +44,8 @@ func TestFingerprint_EqualsForEqualRequests(t *testing.T) {
 	}
 }
 
-// Fingerprints are stored. When one changes, every repeated registration of what was registered before is a 409. The fields
-// are written out here by hand, as the package documents them.
+// Fingerprints are stored. When one changes, every repeated registration of what was registered before is a 409. The
+// fields are written out here by hand, as the package documents them.
 func TestFingerprint_IsStable(t *testing.T) {
 	at := time.Date(2030, 1, 31, 8, 0, 0, 123_000_000, time.UTC)
 	for name, c := range map[string]struct {
@@ -55,7 +58,8 @@ func TestFingerprint_IsStable(t *testing.T) {
 			"\x43\x0aclose-4711" + "\x01\x01\x00" + "\x02\x16\x00https://shop.example/",
 		},
 		"a body": {
-			job.New{Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyText, ContentType: "text/plain; charset=utf-8"}},
+			job.New{Spec: job.Spec{Body: []byte("{}"), BodyKind: job.BodyText, ContentType: "text/plain; " +
+				"charset=utf-8"}},
 			"\x01\x01\x02",
 		},
 		"a body of JSON": {
@@ -63,12 +67,18 @@ func TestFingerprint_IsStable(t *testing.T) {
 			"",
 		},
 		"no callback": {
-			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json", Terms: policy.Terms{OnDead: &policy.Callback{Off: true}}}},
+			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json", Terms: policy.Terms{
+				OnDead: &policy.Callback{Off: true},
+			}}},
 			"\x0b\x15{\"url\":\"\",\"off\":true}",
 		},
 		"times": {
-			job.New{Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json"}, RunAt: at, ExpiresAt: at.Add(time.Hour)},
-			"\x46\x06" + string(binary.AppendVarint(nil, at.UnixMilli())) + "\x48\x06" + string(binary.AppendVarint(nil, at.Add(time.Hour).UnixMilli())),
+			job.New{
+				Spec: job.Spec{BodyKind: job.BodyJSON, ContentType: "application/json"}, RunAt: at,
+				ExpiresAt: at.Add(time.Hour),
+			},
+			"\x46\x06" + string(binary.AppendVarint(nil, at.UnixMilli())) + "\x48\x06" +
+				string(binary.AppendVarint(nil, at.Add(time.Hour).UnixMilli())),
 		},
 		"everything": {*registration(), encodedRegistration},
 	} {
@@ -80,8 +90,8 @@ func TestFingerprint_IsStable(t *testing.T) {
 	}
 }
 
-// notSent are fields that are not part of a registration: settings of Terms that come from a topic's policy, and the name of
-// the client.
+// notSent are fields that are not part of a registration: settings of Terms that come from a topic's policy, and the
+// name of the client.
 var notSent = []string{"Jitter", "MaxAge", "MaxAgeDerived", "GiveUpOn", "Success", "CreatedBy"}
 
 // A field that is added must be printed, and must not change the fingerprint of what does not use it.
@@ -213,7 +223,10 @@ func FuzzFingerprint(f *testing.F) {
 	f.Add("", "", "\x00\xff", []byte{}, int64(-1))
 	f.Add("http://a.example/", "X-A", "1", []byte(`"}`), int64(1<<60))
 	f.Fuzz(func(t *testing.T, url, key, value string, body []byte, delay int64) {
-		n := job.New{Spec: job.Spec{URL: url, Header: map[string][]string{key: {value}}, Body: body}, Delay: time.Duration(delay)}
+		n := job.New{
+			Spec:  job.Spec{URL: url, Header: map[string][]string{key: {value}}, Body: body},
+			Delay: time.Duration(delay),
+		}
 		first := codec.Fingerprint(&n)
 		require.Len(t, first, 16)
 		require.Equal(t, first, codec.Fingerprint(&n))

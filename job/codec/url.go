@@ -2,15 +2,15 @@ package codec
 
 import "strings"
 
-// origin is the start of a URL whose host and port are the job's lane, the default lane. A lane always has a port; a URL
-// may omit the default port.
+// origin is the start of a URL whose host and port are the job's lane, the default lane. A lane always has a port; a
+// URL may omit the default port.
 type origin struct {
 	scheme string
 	port   string // omitted in the URL
 }
 
-// A URL is encoded as a byte and the rest: 0 and the whole URL, 1 + an index of origins and the part after the origin, or,
-// if that begins with a slash, 1 + len(origins) + the index and the part after the slash.
+// A URL is encoded as a byte and the rest: 0 and the whole URL, 1 + an index of origins and the part after the origin,
+// or, if that begins with a slash, 1 + len(origins) + the index and the part after the slash.
 var origins = [...]origin{{"http://", ""}, {"https://", ""}, {"http://", ":80"}, {"https://", ":443"}}
 
 func appendURL(b []byte, lane, url string) []byte {

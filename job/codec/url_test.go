@@ -33,7 +33,10 @@ func TestAppendURL_LeavesOutTheLane(t *testing.T) {
 	} {
 		field := codec.AppendURL(nil, c.lane, c.url)
 		require.Equal(t, c.field, string(field), "%s in %s", c.url, c.lane)
-		spec := job.Spec{Queue: job.Queue{Lane: c.lane}, URL: c.url, Method: "POST", BodyKind: job.BodyJSON, ContentType: "application/json"}
+		spec := job.Spec{
+			Queue: job.Queue{Lane: c.lane}, URL: c.url, Method: "POST", BodyKind: job.BodyJSON,
+			ContentType: "application/json",
+		}
 		require.Equal(t, c.field, string(codec.AppendSpec(nil, &spec)))
 		got := job.Spec{Queue: spec.Queue}
 		require.NoError(t, codec.DecodeSpec(field, &got, nil))

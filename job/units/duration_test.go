@@ -42,8 +42,8 @@ func TestDuration_ParsesAndFormats(t *testing.T) {
 
 func TestDuration_RejectsInvalidText(t *testing.T) {
 	for _, text := range []string{
-		"", "-", "5", "s", "1.s", ".5s", "1x", "1s1m", "1s1s", "1.5m3s", "+5s", " 5s", "5 s", "1h-3m", "1ns", "1µs", "1w",
-		"106752d", "99999999999999999999999d", "9223372036854776s", "106751d24h", "1e3s", "--1s",
+		"", "-", "5", "s", "1.s", ".5s", "1x", "1s1m", "1s1s", "1.5m3s", "+5s", " 5s", "5 s", "1h-3m", "1ns", "1µs",
+		"1w", "106752d", "99999999999999999999999d", "9223372036854776s", "106751d24h", "1e3s", "--1s",
 	} {
 		_, err := ParseDuration(text)
 		require.Error(t, err, text)
@@ -74,7 +74,9 @@ func TestSize_ParsesAndFormats(t *testing.T) {
 		require.Equal(t, want, got)
 		require.Equal(t, text, FormatSize(got))
 	}
-	for _, text := range []string{"", "1", "MiB", "-1B", "1.5GiB", "1MB", "1 B", "9223372036854775808B", "8388608TiB", "1b"} {
+	for _, text := range []string{
+		"", "1", "MiB", "-1B", "1.5GiB", "1MB", "1 B", "9223372036854775808B", "8388608TiB", "1b",
+	} {
 		_, err := ParseSize(text)
 		require.Error(t, err, text)
 	}

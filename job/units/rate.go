@@ -10,7 +10,10 @@ import (
 )
 
 // ratePeriods are the windows that are written as a unit without a number.
-var ratePeriods = map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": day}
+var ratePeriods = map[string]time.Duration{
+	"ms": time.Millisecond, "s": time.Second, "m": time.Minute,
+	"h": time.Hour, "d": day,
+}
 
 // ParseRate parses a rate: a number of starts, a slash and a window, which is a duration or a unit: "100/s", "5/90s",
 // "1000/1h30m". Empty means no limit. The number is 1 to 1,000,000, the window 100 ms to 30 d.

@@ -44,12 +44,14 @@ func TestRate_ParsesAndFormats(t *testing.T) {
 
 func TestRate_RejectsInvalidText(t *testing.T) {
 	for text, says := range map[string]string{
-		"100": "is not a rate", "/s": "is not a rate", "100/": "is not a rate", "s/100": "is not a rate", "1.5/s": "is not a rate",
-		"+5/s": "is not a rate", "-5/s": "is not a rate", " 5/s": "is not a rate", "5 /s": "is not a rate", "5/ s": "is not a rate",
-		"5/s/s": "is not a rate", "5/x": "is not a rate", "5/30": "is not a rate", "٣/s": "is not a rate", "1e3/s": "is not a rate",
-		"99999999999999999999/s": "is not a rate", "5/99999999999999999999d": "is not a rate", "/": "is not a rate", "5_0/s": "is not a rate",
-		"0/s": "must be 1 to 1000000", "1000001/s": "must be 1 to 1000000", "5/99ms": "100ms to 30d", "5/ms": "100ms to 30d",
-		"5/31d": "100ms to 30d", "5/0s": "100ms to 30d", "5/-1s": "100ms to 30d",
+		"100": "is not a rate", "/s": "is not a rate", "100/": "is not a rate", "s/100": "is not a rate",
+		"1.5/s": "is not a rate", "+5/s": "is not a rate", "-5/s": "is not a rate", " 5/s": "is not a rate",
+		"5 /s": "is not a rate", "5/ s": "is not a rate", "5/s/s": "is not a rate", "5/x": "is not a rate",
+		"5/30": "is not a rate", "٣/s": "is not a rate", "1e3/s": "is not a rate",
+		"99999999999999999999/s": "is not a rate", "5/99999999999999999999d": "is not a rate", "/": "is not a rate",
+		"5_0/s": "is not a rate", "0/s": "must be 1 to 1000000", "1000001/s": "must be 1 to 1000000",
+		"5/99ms": "100ms to 30d", "5/ms": "100ms to 30d", "5/31d": "100ms to 30d",
+		"5/0s": "100ms to 30d", "5/-1s": "100ms to 30d",
 	} {
 		rate, err := units.ParseRate(text)
 		require.Zero(t, rate, text)
@@ -67,7 +69,9 @@ func TestRate_FormatsNoLimitAsEmpty(t *testing.T) {
 
 // Parsed rates are within the limits, and formatting round-trips.
 func FuzzParseRate(f *testing.F) {
-	for _, text := range []string{"", "100/s", "5/90s", "1000/1h30m", "0/s", "5/", "/", "5/-1s", "5/1.5d", "-5/s", "99999999999999999999/d"} {
+	for _, text := range []string{
+		"", "100/s", "5/90s", "1000/1h30m", "0/s", "5/", "/", "5/-1s", "5/1.5d", "-5/s", "99999999999999999999/d",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -11,19 +11,20 @@ import (
 )
 
 // countingConn counts the bytes that net/http writes to an HTTP/1 connection, to know whether a failed request can have
-// reached the peer, and whether it was sent whole. (httptrace reports writes to net/http's buffer.) It is above TLS, so that
-// handshakes and alerts do not count. It bounds the header of a response by an h1.HeaderLimit.
+// reached the peer, and whether it was sent whole. (httptrace reports writes to net/http's buffer.) It is above TLS, so
+// that handshakes and alerts do not count. It bounds the header of a response by an h1.HeaderLimit.
 //
 // It also keeps surplus bytes after a response from being read as the next response. net/http gives a connection to the
 // next request before it checks for such bytes:
 //
-//   - bytes that net/http has read: settle delays the next request until net/http has checked and closed the connection;
+//   - bytes that net/http has read: settle delays the next request until net/http has checked and closed the
+//     connection;
 //   - bytes that arrive between settle and the first byte of the request: Write fails without writing. Only on Unix are
 //     unread bytes detected;
 //   - later bytes cannot be distinguished from a response.
 //
-// In the first two cases, and when the peer has closed the connection by then, nothing of the request is written, and it is
-// sent again. When the peer closes it later, see Progress.LostUnanswered.
+// In the first two cases, and when the peer has closed the connection by then, nothing of the request is written, and
+// it is sent again. When the peer closes it later, see Progress.LostUnanswered.
 type countingConn struct {
 	h1.WriteCounter
 
@@ -35,9 +36,10 @@ type countingConn struct {
 	reading bool      // net/http waits for bytes: it has no unread ones
 	closed  bool
 	head    h1.HeaderLimit
-	given   bool      // to a later request that is not written yet
-	spoilt  bool      // not usable: an end or surplus bytes arrived, its time is over, or the request is of another queue
-	until   time.Time // it may be given; zero: always
+	given   bool // to a later request that is not written yet
+	// not usable: an end or surplus bytes arrived, its time is over, or the request is of another queue
+	spoilt bool
+	until  time.Time // it may be given; zero: always
 
 	socket *h1.Socket
 }
@@ -49,8 +51,8 @@ func newCountingConn(conn net.Conn, dialled *dialRecord) *countingConn {
 }
 
 // settle gives the connection to a later request, once net/http reads from it again or has closed it. It does either at
-// once, since the request before has its response. A request of another queue cannot use it and is sent again, as is one that
-// comes after the time that the receiver announced.
+// once, since the request before has its response. A request of another queue cannot use it and is sent again, as is
+// one that comes after the time that the receiver announced.
 func (c *countingConn) settle(queue job.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +66,8 @@ func (c *countingConn) settle(queue job.Queue) {
 	c.spoilt = c.spoilt || queue != c.queue || !c.until.IsZero() && time.Now().After(c.until)
 }
 
-// reuseWithin sets the time within which the connection may be given again. The clock starts with the header of a response,
-// since the end of its body is not known here.
+// reuseWithin sets the time within which the connection may be given again. The clock starts with the header of a
+// response, since the end of its body is not known here.
 func (c *countingConn) reuseWithin(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,8 +21,9 @@ const MaxDials = 5
 
 // dialer opens guarded connections for package h1 and for net/http's transport.
 //
-// net/http continues a dial after its request has ended, since a later request may use the connection. Each dial, with its
-// TLS handshake, ends at the deadline of the request that started it, so that dials to an unreachable host do not pile up.
+// net/http continues a dial after its request has ended, since a later request may use the connection. Each dial, with
+// its TLS handshake, ends at the deadline of the request that started it, so that dials to an unreachable host do not
+// pile up.
 type dialer struct {
 	Options
 
@@ -149,16 +150,16 @@ func (d *dialer) direct(ctx context.Context, dial *dialRecord, name, network, ad
 	if err == nil {
 		return conn, nil
 	}
-	// The dialer returns the first of several errors. A host with one refused address and one that does not answer is not
-	// refused for good.
+	// The dialer returns the first of several errors. A host with one refused address and one that does not answer is
+	// not refused for good.
 	if blocked, ok := errors.AsType[*guard.BlockedError](err); ok && admitted.Load() {
 		return nil, &PartlyBlockedError{blocked}
 	}
 	return nil, err
 }
 
-// A PartlyBlockedError is the error of a host whose addresses failed for different reasons, one of them a BlockedError. It
-// does not unwrap, so that it is not taken for a BlockedError.
+// A PartlyBlockedError is the error of a host whose addresses failed for different reasons, one of them a BlockedError.
+// It does not unwrap, so that it is not taken for a BlockedError.
 type PartlyBlockedError struct{ Blocked *guard.BlockedError }
 
 func (e *PartlyBlockedError) Error() string {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// dialRecord records when the phases of one dial ended, and its address. A dial may go on after its request has ended, so
-// the fields are atomic. The methods do nothing for nil.
+// dialRecord records when the phases of one dial ended, and its address. A dial may go on after its request has ended,
+// so the fields are atomic. The methods do nothing for nil.
 type dialRecord struct {
 	started   time.Time
 	named     atomic.Bool            // the host's name is, or was, looked up
@@ -69,8 +69,8 @@ func (r *dialRecord) address() string {
 	return *r.remote.Load()
 }
 
-// A Timing has the durations of a request's phases and its address. A phase that did not take place is zero. The phase in
-// which the request failed has its time until then.
+// A Timing has the durations of a request's phases and its address. A phase that did not take place is zero. The phase
+// in which the request failed has its time until then.
 type Timing struct {
 	DNS, Connect, TLS time.Duration // zero of a reused connection
 	FirstByte         time.Duration // from the request's start on its connection to the header of its response

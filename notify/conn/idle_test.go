@@ -162,7 +162,12 @@ func TestIdle_ReusesConnectionsInTheirQueueOnly(t *testing.T) {
 	i := newIdle(8, 8)
 	defer i.close()
 	a := job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
-	queues := []job.Queue{a, {Namespace: "default", Topic: "t", Lane: "b"}, {Namespace: "default", Topic: "u", Lane: "a"}, {Namespace: "other", Topic: "t", Lane: "a"}}
+	queues := []job.Queue{
+		a,
+		{Namespace: "default", Topic: "t", Lane: "b"},
+		{Namespace: "default", Topic: "u", Lane: "a"},
+		{Namespace: "other", Topic: "t", Lane: "a"},
+	}
 	var conns []*idleConn
 	for _, queue := range queues {
 		conn, _ := idleConnTo("a:80")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// keepAliveMargin is the part of an announced idle time that is not used: a request takes time to arrive. Half of a short
-// time is used nevertheless.
+// keepAliveMargin is the part of an announced idle time that is not used: a request takes time to arrive. Half of a
+// short time is used nevertheless.
 const keepAliveMargin = time.Second
 
 // reuseTime returns for how long an idle connection may be reused: idleTimeout, or the shortest time that the receiver

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// net/http pools connections by the host and port of a URL. To pool connections of one host separately, the URL's host gets
-// a label as its first part, which the dialer removes. The request, TLS and the guard use the real host.
+// net/http pools connections by the host and port of a URL. To pool connections of one host separately, the URL's host
+// gets a label as its first part, which the dialer removes. The request, TLS and the guard use the real host.
 
 // sharedLabel is the label of connections that all queues share.
 const sharedLabel = "shared"

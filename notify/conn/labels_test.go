@@ -42,7 +42,13 @@ func TestLabel_IsRemoved(t *testing.T) {
 func TestLabel_DiffersByQueue(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, queue := range []job.Queue{
-		{}, {Namespace: "a"}, {Topic: "a"}, {Lane: "a"}, {Namespace: "ab"}, {Namespace: "a", Topic: "b"}, {Topic: "a", Lane: "b"},
+		{},
+		{Namespace: "a"},
+		{Topic: "a"},
+		{Lane: "a"},
+		{Namespace: "ab"},
+		{Namespace: "a", Topic: "b"},
+		{Topic: "a", Lane: "b"},
 	} {
 		label := queueLabel(queue)
 		require.False(t, seen[label])

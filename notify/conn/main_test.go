@@ -45,7 +45,9 @@ func newProgress(t *testing.T) *Progress {
 }
 
 // post sends a request, and reads the response.
-func post(t *testing.T, roundTrip func(*http.Request) (*http.Response, error), url, body string) (*http.Response, error) {
+func post(
+	t *testing.T, roundTrip func(*http.Request) (*http.Response, error), url, body string,
+) (*http.Response, error) {
 	t.Helper()
 	return postOf(t, newProgress(t), roundTrip, url, body)
 }

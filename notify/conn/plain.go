@@ -23,7 +23,9 @@ func (t *Transport) sendPlain(r *http.Request, p *Progress, addr string, fresh b
 	}
 	_ = conn.SetDeadline(p.deadline()) // an error shows at the next use
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
-	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Answering: p.setAnswering, Done: func(resp *http.Response, reusable bool) {
+	resp, err := conn.RoundTrip(r, h1.Hooks{Wrote: p.wrote, Answering: p.setAnswering, Done: func(
+		resp *http.Response, reusable bool,
+	) {
 		if stop() && reusable {
 			t.idle.put(conn, reuseTime(resp.Header))
 			return
@@ -56,7 +58,10 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 	if err != nil {
 		return nil, err
 	}
-	conn := &idleConn{Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, generation: current, dialled: p.dialing.Load()}
+	conn := &idleConn{
+		Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, generation: current,
+		dialled: p.dialing.Load(),
+	}
 	p.got(&conn.WriteCounter, conn.dialled, false)
 	return conn, nil
 }

@@ -21,15 +21,16 @@ type Options struct {
 	Guard *guard.Guard
 	// Agent is the User-Agent of attempts and of requests to forward proxies; empty: Ringback/dev.
 	Agent string
-	// MaxIdle bounds idle connections per client certificate; zero: 1024. Connections of h1 and of net/http are counted apart.
-	// Idle connections are closed after 90 s. Over HTTP/1 they are not used beyond the time that the receiver announced.
+	// MaxIdle bounds idle connections per client certificate; zero: 1024. Connections of h1 and of net/http are counted
+	// apart. Idle connections are closed after 90 s. Over HTTP/1 they are not used beyond the time that the receiver
+	// announced.
 	MaxIdle int
 	// Resolver resolves host names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
 	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
-	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host and
-	// port, at each dial and each attempt over plain HTTP; a nil URL: no proxy. Nil: no proxies.
+	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host
+	// and port, at each dial and each attempt over plain HTTP; a nil URL: no proxy. Nil: no proxies.
 	ProxyFor func(target *url.URL) (*url.URL, error)
 	// Dial replaces the guarded dial in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -38,7 +39,8 @@ type Options struct {
 const (
 	// maxTransports bounds the client certificates with open connections.
 	maxTransports = 64
-	// maxIdlePerHost bounds a client certificate's idle connections to one host and port, those of net/http also per queue.
+	// maxIdlePerHost bounds a client certificate's idle connections to one host and port, those of net/http also per
+	// queue.
 	maxIdlePerHost = 256
 )
 

@@ -21,8 +21,8 @@ import (
 // ErrLimit is the cause of a Progress's context that ended at its limit. Any other cause comes from the caller.
 var ErrLimit = errors.New("the limit of the attempt ran out")
 
-// RaceWindow is the time after the start of a request in which the end of its reused connection is taken for that of an idle
-// connection: the receiver closed it while the request was on its way. The request may then be sent again.
+// RaceWindow is the time after the start of a request in which the end of its reused connection is taken for that of an
+// idle connection: the receiver closed it while the request was on its way. The request may then be sent again.
 const RaceWindow = time.Second
 
 // A Phase is a stage of a request.
@@ -54,16 +54,16 @@ func (p Phase) String() string {
 	}
 }
 
-// A Progress is the context of one request and records its phase. It is a context, rather than a value in one, to save an
-// allocation. It must not be reused for another job: a dial started for it may outlive it.
+// A Progress is the context of one request and records its phase. It is a context, rather than a value in one, to save
+// an allocation. It must not be reused for another job: a dial started for it may outlive it.
 type Progress struct {
 	context.Context //nolint:containedctx // a Progress is a context
 
 	Start time.Time
 	Limit time.Duration // from Start to the last byte of the response
 	Queue job.Queue     // requests of one queue share HTTP/1 connections
-	// OnWritten is called when the request was written to its connection; may be nil. It is final unless the request may have
-	// to be sent again: over HTTP/2 and over a reused connection.
+	// OnWritten is called when the request was written to its connection; may be nil. It is final unless the request
+	// may have to be sent again: over HTTP/2 and over a reused connection.
 	OnWritten func(final bool)
 
 	cancel context.CancelFunc // of the limit; nil: see bound
@@ -73,8 +73,8 @@ type Progress struct {
 	headersSent atomic.Bool
 	answering   atomic.Bool // the first byte of a response was read
 
-	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start of
-	// the request. Only used by the goroutine in RoundTrip.
+	// The counter of the request's connection, nil for HTTP/2, whose connections are shared, and its count at the start
+	// of the request. Only used by the goroutine in RoundTrip.
 	sent     *h1.WriteCounter
 	counting *countingConn // of net/http over HTTP/1, else nil
 	before   int64
@@ -128,12 +128,14 @@ func (p *Progress) End() {
 	}
 }
 
-// traced returns the request with the hooks that record its phases in net/http. The dialer records dials and handshakes.
+// traced returns the request with the hooks that record its phases in net/http. The dialer records dials and
+// handshakes.
 //
-// Over HTTP/2 net/http replays a request without a body that the receiver gave back: with the old signature, and also after
-// errors that do not tell that it was unread. It does not replay a body, so the request gets one that nobody reads when
-// the fields of its header are written: net/http has found by then that it has none. net/http reads the field beside that only
-// if the receiver answers, or the attempt ends, before the header is written; it then compares it with nil, and acts on either alike.
+// Over HTTP/2 net/http replays a request without a body that the receiver gave back: with the old signature, and also
+// after errors that do not tell that it was unread. It does not replay a body, so the request gets one that nobody
+// reads when the fields of its header are written: net/http has found by then that it has none. net/http reads the
+// field beside that only if the receiver answers, or the attempt ends, before the header is written; it then compares
+// it with nil, and acts on either alike.
 func (p *Progress) traced(r *http.Request) *http.Request {
 	trace := &httptrace.ClientTrace{
 		GotConn:              p.gotConn,
@@ -228,8 +230,8 @@ func (p *Progress) SetPhase(phase Phase) {
 	}
 }
 
-// Phase returns the phase of the request. net/http reports a request as written when it is in its buffer, and stops writing
-// before it reports a failure; package h1 reads a response even when the request could not be written whole.
+// Phase returns the phase of the request. net/http reports a request as written when it is in its buffer, and stops
+// writing before it reports a failure; package h1 reads a response even when the request could not be written whole.
 func (p *Progress) Phase() Phase {
 	phase := Phase(p.phase.Load())
 	if phase == PhaseHeaders && p.sent != nil && p.sent.WriteFailed() {
@@ -246,9 +248,10 @@ func (p *Progress) SafeToResend() bool { return p.reused && p.nothingWritten() &
 // OverHTTP2 reports whether the request used an HTTP/2 connection.
 func (p *Progress) OverHTTP2() bool { return p.http2 }
 
-// LostUnanswered reports whether a failed request may be sent once more, over a new connection, although the receiver may
-// have read it: its reused connection ended within RaceWindow, before any byte of a response. Nearly always the receiver had
-// closed the connection as idle. If it had not, it recognises the request by its webhook-id, as in any later attempt.
+// LostUnanswered reports whether a failed request may be sent once more, over a new connection, although the receiver
+// may have read it: its reused connection ended within RaceWindow, before any byte of a response. Nearly always the
+// receiver had closed the connection as idle. If it had not, it recognises the request by its webhook-id, as in any
+// later attempt.
 //
 // A GOAWAY that includes the request shows that the receiver did read it, so the result is false.
 func (p *Progress) LostUnanswered(err error) bool {
@@ -276,8 +279,8 @@ var refusals = []string{
 	"received GOAWAY from server ErrCode:",       // the same, for the first request of a connection
 }
 
-// Refused reports whether the receiver gave a request back over HTTP/2 unread, and time is left: see refusals. Or net/http
-// found the connection full or closed before it wrote anything.
+// Refused reports whether the receiver gave a request back over HTTP/2 unread, and time is left: see refusals. Or
+// net/http found the connection full or closed before it wrote anything.
 func (p *Progress) Refused(err error) bool {
 	if err == nil || !p.http2 || p.isOver() {
 		return false

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// ParseProxy parses the URL of a forward proxy: http or https, a host, an optional port (default 80 or 443) and optional
-// credentials. The error contains no part of the URL.
+// ParseProxy parses the URL of a forward proxy: http or https, a host, an optional port (default 80 or 443) and
+// optional credentials. The error contains no part of the URL.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {

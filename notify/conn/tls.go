@@ -13,8 +13,8 @@ import (
 	"github.com/ringback/ringback/internal/pemfile"
 )
 
-// Bounds of a TLS handshake. Certificates stay in memory as long as their connection or its session. Parsed, they take up
-// to ten times their size.
+// Bounds of a TLS handshake. Certificates stay in memory as long as their connection or its session. Parsed, they take
+// up to ten times their size.
 const (
 	maxHandshake    = 32 << 10 // bytes from the receiver
 	maxCertificates = 10       // of the receiver
@@ -24,8 +24,10 @@ const (
 
 // Errors of handshakes beyond these bounds.
 var (
-	errHandshakeTooLarge = fmt.Errorf("the receiver sent more than the %d KiB that are read of a handshake", maxHandshake>>10)
-	errChainTooLarge     = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them", maxCertificates, maxChain>>10)
+	errHandshakeTooLarge = fmt.Errorf("the receiver sent more than the %d KiB that are read of a handshake",
+		maxHandshake>>10)
+	errChainTooLarge = fmt.Errorf("the receiver shows more than %d certificates, or %d KiB of them",
+		maxCertificates, maxChain>>10)
 )
 
 // newTLS returns the configuration of connections to receivers, but for the authorities, with its session cache: a
@@ -66,8 +68,8 @@ func (s sessions) Put(key string, session *tls.ClientSessionState) {
 // noCertificate is the response to a certificate request without a certificate.
 var noCertificate = new(tls.Certificate)
 
-// handshake makes a TLS handshake. It presents our certificate whatever authorities the receiver names: it was configured
-// for this topic, and a refusal is clearer than a missing certificate.
+// handshake makes a TLS handshake. It presents our certificate whatever authorities the receiver names: it was
+// configured for this topic, and a refusal is clearer than a missing certificate.
 func (d *dialer) handshake(ctx context.Context, dial *dialRecord, conn net.Conn, host string) (*tls.Conn, error) {
 	bounded, asked := &handshakeConn{Conn: conn, room: maxHandshake, dialled: dial}, false
 	config := d.tls.Clone()

@@ -23,7 +23,8 @@ func TestTLS_BoundsCertificateChains(t *testing.T) {
 		{maxCertificates + 1, 1, errChainTooLarge},
 	} {
 		cert := &x509.Certificate{Raw: make([]byte, c.size)}
-		err := checkChain(tls.ConnectionState{PeerCertificates: slices.Repeat([]*x509.Certificate{cert}, c.certificates)})
+		err := checkChain(tls.ConnectionState{PeerCertificates: slices.Repeat([]*x509.Certificate{cert},
+			c.certificates)})
 		require.ErrorIs(t, err, c.want)
 	}
 }
@@ -32,9 +33,11 @@ func TestTLS_KeepsNoLongTickets(t *testing.T) {
 	var size int
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.Config.ErrorLog = discardLog
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, WrapSession: func(tls.ConnectionState, *tls.SessionState) ([]byte, error) {
-		return make([]byte, size), nil
-	}}
+	server.TLS = &tls.Config{
+		MinVersion: tls.VersionTLS13, WrapSession: func(tls.ConnectionState, *tls.SessionState) ([]byte, error) {
+			return make([]byte, size), nil
+		},
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	for size = range map[int]bool{100: true, maxTicket: true, maxTicket + 1: false} {

@@ -8,12 +8,13 @@ import (
 	"github.com/ringback/ringback/notify/h1"
 )
 
-// maxHeaderNetHTTP is net/http's limit of a header. Over HTTP/1 an h1.HeaderLimit is reached first. Over HTTP/2 a header far
-// beyond it ends the connection with all its requests, so it is above h1.MaxHeader: between the two only the request fails.
+// maxHeaderNetHTTP is net/http's limit of a header. Over HTTP/1 an h1.HeaderLimit is reached first. Over HTTP/2 a
+// header far beyond it ends the connection with all its requests, so it is above h1.MaxHeader: between the two only the
+// request fails.
 const maxHeaderNetHTTP = h1.MaxHeader * 3 / 2
 
-// A Transport sends requests with one client certificate, or without: by package h1, or by net/http where h1 does not support
-// them. Requests through a forward proxy are sent by net/http, since the connection to the proxy may use TLS.
+// A Transport sends requests with one client certificate, or without: by package h1, or by net/http where h1 does not
+// support them. Requests through a forward proxy are sent by net/http, since the connection to the proxy may use TLS.
 type Transport struct {
 	dialer        *dialer
 	made          time.Time       // where generations begin
@@ -93,9 +94,9 @@ func (t *Transport) send(r *http.Request, others *http.Transport) (*http.Respons
 // to its queue: late bytes must not be read as the response to another lane's job. Over HTTP/2 each response names its
 // request.
 //
-// The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial showed
-// HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use it; see
-// countingConn.settle.
+// The first dial over TLS shows the protocol of a host; until then it is assumed to be HTTP/2. The queue whose dial
+// showed HTTP/1 keeps the label of that dial. A request that gets an HTTP/1 connection of another queue does not use
+// it; see countingConn.settle.
 func (t *Transport) label(r *http.Request, p *Progress) string {
 	if r.URL.Scheme == "https" {
 		if queue, ok := t.dialer.http1.first(p.target); !ok || queue == p.Queue {

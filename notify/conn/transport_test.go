@@ -50,7 +50,8 @@ func TestTransport_SendsPlainRequestsByH1(t *testing.T) {
 		"address": server.URL, "name": "http://localhost:" + port + "/x?y=z", "user": "http://a:b@127.0.0.1:" + port,
 	} {
 		got.Store(0)
-		resp, err := post(t, withoutNetHTTP(newPool(t, Options{})).Get(nil).RoundTrip, url, strings.Repeat("x", h1.MaxBody))
+		resp, err := post(t, withoutNetHTTP(newPool(t, Options{})).Get(nil).RoundTrip, url,
+			strings.Repeat("x", h1.MaxBody))
 		require.NoError(t, err, name)
 		require.Equal(t, 200, resp.StatusCode, name)
 		require.EqualValues(t, h1.MaxBody, got.Load())
@@ -110,7 +111,9 @@ func TestAddrOf_IsTheHostAndPortOfAURL(t *testing.T) {
 // Bytes on an idle connection, and its end, are detected before a request is written.
 func TestTransport_UsesNoIdleConnectionThatHasUnread(t *testing.T) {
 	for name, meanwhile := range map[string]func(net.Conn){
-		"bytes":   func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n") },
+		"bytes": func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n")
+		},
 		"an end":  func(conn net.Conn) { _ = conn.Close() },
 		"a reset": reset,
 	} {
@@ -316,7 +319,8 @@ func TestTransport_UsesConnectionsThatServedNoRequestYet(t *testing.T) {
 				p := newProgress(t)
 				p.Queue = job.Queue{Namespace: "default", Topic: "t", Lane: "a"}
 				go func() {
-					_, err := postOf(t, p, transport.RoundTrip, server.URL, strings.Repeat("x", h1.MaxBody+1)) // not by package h1
+					// not by package h1
+					_, err := postOf(t, p, transport.RoundTrip, server.URL, strings.Repeat("x", h1.MaxBody+1))
 					result <- err
 				}()
 			}

@@ -46,8 +46,11 @@ func (d *dialer) tunnel(ctx context.Context, dial *dialRecord, proxy *url.URL, h
 	return nil, err
 }
 
-// tunnelWithin is tunnel with a share of the remaining time, so that an unreachable address leaves time for the next ones.
-func (d *dialer) tunnelWithin(ctx context.Context, dial *dialRecord, proxy *url.URL, target netip.AddrPort, left int) (net.Conn, error) {
+// tunnelWithin is tunnel with a share of the remaining time, so that an unreachable address leaves time for the next
+// ones.
+func (d *dialer) tunnelWithin(
+	ctx context.Context, dial *dialRecord, proxy *url.URL, target netip.AddrPort, left int,
+) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		share, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
@@ -169,7 +172,8 @@ func (d *dialer) ask(ctx context.Context, conn net.Conn, proxy *url.URL, target 
 // readConnectAnswer reads the status of the proxy's final response, not its body, which may repeat credentials.
 func readConnectAnswer(answer *bufio.Reader) (status int, err error) {
 	for {
-		resp, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // Close would read the body
+		//nolint:bodyclose // Close would read the body
+		resp, err := http.ReadResponse(answer, &http.Request{Method: http.MethodConnect})
 		if err != nil {
 			return 0, err
 		}

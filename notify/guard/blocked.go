@@ -5,8 +5,8 @@ import "fmt"
 // ownAPI completes "it is …".
 const ownAPI = "this service's own API"
 
-// A BlockedError is a refused address with the rule that refuses it and the option that would admit it, or the entry that
-// denies it.
+// A BlockedError is a refused address with the rule that refuses it and the option that would admit it, or the entry
+// that denies it.
 type BlockedError struct {
 	// Target is the address or name.
 	Target string

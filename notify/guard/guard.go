@@ -8,21 +8,22 @@ import (
 	"sync"
 )
 
-// Options are the targets that a Guard admits beyond public addresses, and those it always refuses. The zero value admits
-// public addresses only. ParseTargets parses networks and hosts.
+// Options are the targets that a Guard admits beyond public addresses, and those it always refuses. The zero value
+// admits public addresses only. ParseTargets parses networks and hosts.
 type Options struct {
 	// AllowPrivate admits loopback, RFC 1918 and unique local (fc00::/7) addresses; never link-local ones, those of
 	// cloud metadata services, or our own API.
 	AllowPrivate bool
-	// AllowTargets admits the addresses in these networks, except our own API. Link-local, multicast, unspecified and metadata
-	// addresses need a network no wider than the refused one: 169.254.169.254/32 admits 169.254.169.254, 0.0.0.0/0 does not.
-	// IPv4 addresses inside an IPv6 address must be admitted, too, in each position that a translator or tunnel may use.
+	// AllowTargets admits the addresses in these networks, except our own API. Link-local, multicast, unspecified and
+	// metadata addresses need a network no wider than the refused one: 169.254.169.254/32 admits 169.254.169.254,
+	// 0.0.0.0/0 does not. IPv4 addresses inside an IPv6 address must be admitted, too, in each position that a
+	// translator or tunnel may use.
 	AllowTargets []netip.Prefix
-	// AllowHosts admits the addresses that these names resolve to, except our own API and link-local, multicast, unspecified
-	// and metadata addresses. The owner of the name decides which addresses these are.
+	// AllowHosts admits the addresses that these names resolve to, except our own API and link-local, multicast,
+	// unspecified and metadata addresses. The owner of the name decides which addresses these are.
 	AllowHosts []string
-	// DenyTargets refuses the addresses in these networks, also IPv4 addresses inside IPv6 ones. It overrides all options that
-	// admit.
+	// DenyTargets refuses the addresses in these networks, also IPv4 addresses inside IPv6 ones. It overrides all
+	// options that admit.
 	DenyTargets []netip.Prefix
 	// DenyHosts refuses these names, and overrides, too. Another name of the same address is not refused: to refuse an
 	// address, deny its network.
@@ -60,16 +61,16 @@ func New(o Options) *Guard {
 	return g
 }
 
-// Own adds a listen address of our API, which no job may call. The unspecified address covers every address of this machine
-// at that port. It applies to later dials.
+// Own adds a listen address of our API, which no job may call. The unspecified address covers every address of this
+// machine at that port. It applies to later dials.
 func (g *Guard) Own(addr netip.AddrPort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.own = append(g.own, netip.AddrPortFrom(plainAddr(addr.Addr()), addr.Port()))
 }
 
-// CheckDial checks an address before it is dialled, and the host that resolved to it; empty: none. It is for the Control
-// function of a net.Dialer. The error is a *BlockedError.
+// CheckDial checks an address before it is dialled, and the host that resolved to it; empty: none. It is for the
+// Control function of a net.Dialer. The error is a *BlockedError.
 func (g *Guard) CheckDial(host, network, address string) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
@@ -87,8 +88,8 @@ func (g *Guard) CheckName(host string) error {
 	return nil
 }
 
-// CheckAddr checks an address that a host resolved to; empty: no host. The order is: denied targets, all strict rules, the
-// first matching ordinary rule, and the IPv4 addresses inside it.
+// CheckAddr checks an address that a host resolved to; empty: no host. The order is: denied targets, all strict rules,
+// the first matching ordinary rule, and the IPv4 addresses inside it.
 func (g *Guard) CheckAddr(host string, target netip.AddrPort) error {
 	addr := target.Addr().WithZone("")
 	if g.owns(netip.AddrPortFrom(plainAddr(addr), target.Port())) {

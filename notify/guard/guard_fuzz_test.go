@@ -9,7 +9,9 @@ import (
 )
 
 func FuzzGuard_IsAtLeastAsStrictAsAnIndependentOne(f *testing.F) {
-	for _, addr := range []string{"127.0.0.1", "8.8.8.8", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00::1", "2001:db8::", "ff02::1"} {
+	for _, addr := range []string{
+		"127.0.0.1", "8.8.8.8", "::ffff:10.0.0.1", "64:ff9b::a00:1", "fd00::1", "2001:db8::", "ff02::1",
+	} {
 		f.Add(netip.MustParseAddr(addr).AsSlice())
 	}
 	g, other := New(public), ssrf.New(ssrf.WithAnyPort())
@@ -33,7 +35,10 @@ func FuzzGuard_AdmitsOnlyPublicOrAllowedAddresses(f *testing.F) {
 	f.Add(raw("64:ff9b:1:1234:a9:fea9:fe08:808"), uint16(80), raw("64:ff9b:1::"), 48, raw("1.1.1.1"), 32, true, true)
 	f.Add(raw("127.0.0.1"), uint16(8080), raw("127.0.0.0"), 8, raw("::1"), 128, true, true)
 	other := ssrf.New(ssrf.WithAnyPort())
-	f.Fuzz(func(t *testing.T, raw []byte, port uint16, allowRaw []byte, allowBits int, denyRaw []byte, denyBits int, private, named bool) {
+	f.Fuzz(func(
+		t *testing.T, raw []byte, port uint16, allowRaw []byte, allowBits int, denyRaw []byte, denyBits int,
+		private, named bool,
+	) {
 		addr, ok := netip.AddrFromSlice(raw)
 		allowAddr, okAllow := netip.AddrFromSlice(allowRaw)
 		denyAddr, okDeny := netip.AddrFromSlice(denyRaw)
@@ -63,7 +68,8 @@ func FuzzGuard_AdmitsOnlyPublicOrAllowedAddresses(f *testing.F) {
 		require.False(t, deny.Contains(addr) || deny.Contains(plain) && addr.Is4(), "%s is denied by %s", addr, deny)
 		require.NotEqual(t, own, netip.AddrPortFrom(plain, port))
 		for _, strict := range strictRules {
-			require.False(t, strict.matches(addr.WithZone("")) && allowBits < strict.prefix.Bits(), "%s is admitted by %s", addr, allow)
+			require.False(t, strict.matches(addr.WithZone("")) && allowBits < strict.prefix.Bits(),
+				"%s is admitted by %s", addr, allow)
 		}
 		allowed := allow.Contains(addr) || private && (plain.IsPrivate() || plain.IsLoopback())
 		if plain.IsLinkLocalUnicast() || plain.IsMulticast() || plain.IsUnspecified() {

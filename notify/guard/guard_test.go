@@ -153,7 +153,8 @@ func TestGuard_AdmitsStrictNetworksOnlyByTheirOwnNames(t *testing.T) {
 		{"ff02::fb", "a multicast address (RFC 4291)"},
 		{"ff05::5efe:8.8.8.8", "a multicast address (RFC 4291)"},
 	}
-	everything := targets("0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1", "fc00::/7", "fd00::/8", "100.64.0.0/10")
+	everything := targets("0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1", "fc00::/7",
+		"fd00::/8", "100.64.0.0/10")
 	everything.AllowPrivate, everything.AllowHosts = true, []string{"shop.internal"}
 	for _, test := range tests {
 		addr := netip.MustParseAddr(test.addr)
@@ -361,20 +362,26 @@ func TestBlockedError_NamesRuleAndOption(t *testing.T) {
 		OwnAddrs:    []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:8080")},
 	})
 	tests := map[string]string{
-		"http://10.66.0.1/":      "10.66.0.1 may not be called: --deny-targets 10.66.0.0/16 denies it",
-		"http://a.EVIL.example":  "a.evil.example may not be called: --deny-targets *.evil.example denies it",
-		"http://10.0.0.5/":       "10.0.0.5 may not be called: it is a private address (RFC 1918), which only --allow-private or --allow-targets 10.0.0.5/32 admits",
-		"http://169.254.1.2/":    "169.254.1.2 may not be called: it is a link-local address (RFC 3927), which only --allow-targets 169.254.1.2/32 admits",
-		"http://127.0.0.1:8080/": "127.0.0.1:8080 may not be called: it is this service's own API, which nothing admits",
-		"http://localhost/x?y":   "localhost may not be called: it is a name for loopback, which only --allow-private or --allow-targets localhost admits",
+		"http://10.66.0.1/":     "10.66.0.1 may not be called: --deny-targets 10.66.0.0/16 denies it",
+		"http://a.EVIL.example": "a.evil.example may not be called: --deny-targets *.evil.example denies it",
+		"http://10.0.0.5/": "10.0.0.5 may not be called: it is a private address (RFC 1918), which only " +
+			"--allow-private or --allow-targets 10.0.0.5/32 admits",
+		"http://169.254.1.2/": "169.254.1.2 may not be called: it is a link-local address (RFC 3927), which only " +
+			"--allow-targets 169.254.1.2/32 admits",
+		"http://127.0.0.1:8080/": "127.0.0.1:8080 may not be called: it is this service's own API, which nothing " +
+			"admits",
+		"http://localhost/x?y": "localhost may not be called: it is a name for loopback, which only --allow-private " +
+			"or --allow-targets localhost admits",
 	}
 	for url, text := range tests {
 		require.EqualError(t, g.CheckURL(url), text)
 	}
 	require.EqualError(t, g.CheckDial("shop.internal", "tcp4", "10.0.0.5:80"),
-		"10.0.0.5 may not be called: it is a private address (RFC 1918), which only --allow-private or --allow-targets 10.0.0.5/32 or --allow-targets shop.internal admits")
+		"10.0.0.5 may not be called: it is a private address (RFC 1918), which only --allow-private or "+
+			"--allow-targets 10.0.0.5/32 or --allow-targets shop.internal admits")
 	require.EqualError(t, g.CheckDial("shop.internal", "tcp4", "169.254.169.254:80"),
-		"169.254.169.254 may not be called: it is the address of a cloud's metadata service, which only --allow-targets 169.254.169.254/32 admits")
+		"169.254.169.254 may not be called: it is the address of a cloud's metadata service, which only "+
+			"--allow-targets 169.254.169.254/32 admits")
 }
 
 func TestGuard_NeverAdmitsItsAPI(t *testing.T) {

@@ -38,9 +38,9 @@ func (r *rule) option(host string, addr netip.Addr) string {
 	return option
 }
 
-// strictRules are checked first. Each one that matches must be lifted by an allowed network no wider than the rule's. They
-// are the metadata services of clouds, some of them in private or public networks, and networks that a wide --allow-targets
-// does not intend.
+// strictRules are checked first. Each one that matches must be lifted by an allowed network no wider than the rule's.
+// They are the metadata services of clouds, some of them in private or public networks, and networks that a wide
+// --allow-targets does not intend.
 var strictRules = []rule{
 	// Metadata services.
 	{prefix: network("169.254.169.254/32"), name: metadata},     // most clouds
@@ -73,9 +73,9 @@ var strictRules = []rule{
 	{prefix: network("ff00::/8"), name: "a multicast address (RFC 4291)"},
 }
 
-// rules are checked next, in order. The first that matches decides; an address without a match is public. They follow IANA's
-// registries of special-purpose addresses (RFC 6890 and its successors). IPv4 addresses inside an address are checked for
-// each rule with inner.
+// rules are checked next, in order. The first that matches decides; an address without a match is public. They follow
+// IANA's registries of special-purpose addresses (RFC 6890 and its successors). IPv4 addresses inside an address are
+// checked for each rule with inner.
 var rules = []rule{
 	// IPv4.
 	{prefix: network("127.0.0.0/8"), name: loopback, private: true},
@@ -156,10 +156,10 @@ func teredo(addr netip.Addr) []netip.Addr {
 	}
 }
 
-// localNAT64 returns the address in each layout that RFC 6052 (section 2.2) defines for a prefix within 64:ff9b:1::/48: 48,
-// 56, 64 and 96 bits, without the byte after the 64th bit. The layout of a site is unknown, and translators ignore the bytes
-// after the address. So all are returned, except addresses in 0.0.0.0/8, which come from the zeros of another layout, unless
-// there are no others.
+// localNAT64 returns the address in each layout that RFC 6052 (section 2.2) defines for a prefix within 64:ff9b:1::/48:
+// 48, 56, 64 and 96 bits, without the byte after the 64th bit. The layout of a site is unknown, and translators ignore
+// the bytes after the address. So all are returned, except addresses in 0.0.0.0/8, which come from the zeros of another
+// layout, unless there are no others.
 func localNAT64(addr netip.Addr) []netip.Addr {
 	b := addr.As16()
 	all := []netip.Addr{
@@ -180,8 +180,8 @@ var thisNetwork = network("0.0.0.0/8")
 // isCompatible reports whether an address is IPv4-compatible: not unspecified and not loopback.
 func isCompatible(addr netip.Addr) bool { return !addr.IsUnspecified() && !addr.IsLoopback() }
 
-// spellsMetadata reports whether an address contains 169.254.169.254 in two adjacent groups, as the metadata services of
-// some clouds do.
+// spellsMetadata reports whether an address contains 169.254.169.254 in two adjacent groups, as the metadata services
+// of some clouds do.
 func spellsMetadata(addr netip.Addr) bool {
 	b := addr.As16()
 	for i := 2; i <= 12; i += 2 {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ParseTargets parses the entries of --allow-targets or --deny-targets: networks (10.1.0.0/16), addresses (10.1.2.3) and
-// host names. shop.internal is that host, *.shop.internal all names below it, without itself. Names that are not ASCII are
-// written in their ASCII form (xn--…). The error names every invalid entry.
+// ParseTargets parses the entries of --allow-targets or --deny-targets: networks (10.1.0.0/16), addresses (10.1.2.3)
+// and host names. shop.internal is that host, *.shop.internal all names below it, without itself. Names that are not
+// ASCII are written in their ASCII form (xn--…). The error names every invalid entry.
 func ParseTargets(entries []string) (networks []netip.Prefix, hosts []string, err error) {
 	var errs []error
 	for _, entry := range entries {
@@ -20,7 +20,8 @@ func ParseTargets(entries []string) (networks []netip.Prefix, hosts []string, er
 		} else if host, ok := parseHost(text); ok {
 			hosts = append(hosts, host)
 		} else {
-			errs = append(errs, fmt.Errorf("%q is neither a network (10.1.0.0/16), an address (10.1.2.3) nor a host's name (shop.internal, *.shop.internal)", entry))
+			errs = append(errs, fmt.Errorf("%q is neither a network (10.1.0.0/16), an address (10.1.2.3) nor a "+
+				"host's name (shop.internal, *.shop.internal)", entry))
 		}
 	}
 	return networks, hosts, errors.Join(errs...)
@@ -57,7 +58,8 @@ func isLabel(text string) bool {
 // matching returns the first pattern that matches a host in the form of plainHost.
 func matching(patterns []string, host string) (pattern string, ok bool) {
 	for _, p := range patterns {
-		if below, ok := strings.CutPrefix(p, "*"); p == host || ok && len(host) > len(below) && strings.HasSuffix(host, below) {
+		if below, ok := strings.CutPrefix(p, "*"); p == host || ok && len(host) > len(below) &&
+			strings.HasSuffix(host, below) {
 			return p, true
 		}
 	}

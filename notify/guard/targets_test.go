@@ -10,18 +10,21 @@ import (
 
 func TestParseTargets_ParsesNetworksAddressesAndNames(t *testing.T) {
 	networks, hosts, err := ParseTargets([]string{
-		"10.1.2.3/16", " 192.168.1.7 ", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "shop.internal", "*.Shop.Internal.", "LOCALHOST",
-		"a_b-c.1x", "*.xn--mnchen-3ya.example",
+		"10.1.2.3/16", " 192.168.1.7 ", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "shop.internal",
+		"*.Shop.Internal.", "LOCALHOST", "a_b-c.1x", "*.xn--mnchen-3ya.example",
 	})
 	require.NoError(t, err)
 	require.Equal(t, []netip.Prefix{
-		netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.1.7/32"), netip.MustParsePrefix("fd00::/8"),
+		netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.1.7/32"),
+		netip.MustParsePrefix("fd00::/8"),
 		netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("::ffff:10.0.0.0/104"),
 	}, networks)
-	require.Equal(t, []string{"shop.internal", "*.shop.internal", "localhost", "a_b-c.1x", "*.xn--mnchen-3ya.example"}, hosts)
+	require.Equal(t,
+		[]string{"shop.internal", "*.shop.internal", "localhost", "a_b-c.1x", "*.xn--mnchen-3ya.example"}, hosts)
 
 	for _, entry := range []string{
-		"", " ", "*", "*.", "*.*.shop", "a.*.b", "shop*", ".shop", "shop..internal", "10.0.0.0/33", "10.1", "256.1.1.1", "0x7f.1", "127.0.0.1.",
+		"", " ", "*", "*.", "*.*.shop", "a.*.b", "shop*", ".shop", "shop..internal", "10.0.0.0/33", "10.1",
+		"256.1.1.1", "0x7f.1", "127.0.0.1.",
 		"*.10", "shop.internal:80", "http://shop", "shop/8", "fe80::1%eth0", "[::1]", "münchen.example", "a b", "a,b",
 		strings.Repeat("a", 64), strings.Repeat("a.", 127) + "aa",
 	} {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// CheckURL refuses a URL that every dial would refuse, without resolving a name: a refused address in any spelling, a denied
-// name, a name of loopback, or the name of a metadata service. The error is a *BlockedError, or reports an invalid host; of
-// the URL it contains only the host. Every dial is checked again.
+// CheckURL refuses a URL that every dial would refuse, without resolving a name: a refused address in any spelling, a
+// denied name, a name of loopback, or the name of a metadata service. The error is a *BlockedError, or reports an
+// invalid host; of the URL it contains only the host. Every dial is checked again.
 func (g *Guard) CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -59,8 +59,8 @@ func portOf(u *url.URL) (uint16, bool) {
 	return 80, true
 }
 
-// plainHost returns a host in the form that resolvers use: ASCII for compatibility forms of digits, letters and dots, lower
-// case, without a trailing dot.
+// plainHost returns a host in the form that resolvers use: ASCII for compatibility forms of digits, letters and dots,
+// lower case, without a trailing dot.
 func plainHost(host string) string {
 	host = strings.ReplaceAll(norm.NFKC.String(host), "\u3002", ".")
 	return strings.TrimRight(strings.ToLower(host), ".")
@@ -74,8 +74,8 @@ func NameOf(host string) string {
 	return plainHost(host)
 }
 
-// isLoopbackName reports whether a name means loopback: localhost and names below it (RFC 6761 §6.3), and the names that
-// systems put into their hosts file.
+// isLoopbackName reports whether a name means loopback: localhost and names below it (RFC 6761 §6.3), and the names
+// that systems put into their hosts file.
 func isLoopbackName(host string) bool {
 	switch host {
 	case "localhost", "localhost.localdomain", "localhost4", "localhost6", "localhost6.localdomain6",
@@ -110,13 +110,16 @@ func (g *Guard) checkLoopbackName(host string, port uint16) error {
 	if blocked, ok := errors.AsType[*BlockedError](err4); ok && blocked.Entry != "" {
 		return blocked
 	}
-	return &BlockedError{Target: host, Rule: "a name for loopback", Option: "--allow-private or --allow-targets " + host}
+	return &BlockedError{
+		Target: host, Rule: "a name for loopback",
+		Option: "--allow-private or --allow-targets " + host,
+	}
 }
 
 // readAddrs parses a host as an address: IPv6, or IPv4 in each form that a resolver may accept (inet_aton: one to four
-// numbers, decimal, octal or hexadecimal; the last fills the remaining bytes). Resolvers differ on leading zeros, so such a
-// host yields both addresses. numeric reports that the last label is a number, so that the host cannot be a name; without
-// addresses it is invalid.
+// numbers, decimal, octal or hexadecimal; the last fills the remaining bytes). Resolvers differ on leading zeros, so
+// such a host yields both addresses. numeric reports that the last label is a number, so that the host cannot be a
+// name; without addresses it is invalid.
 func readAddrs(host string) (addrs []netip.Addr, numeric bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, true

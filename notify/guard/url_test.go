@@ -11,8 +11,8 @@ import (
 func TestCheckURL_RefusesAddressesInAnySpelling(t *testing.T) {
 	g := New(public)
 	for _, host := range []string{
-		"127.0.0.1", "127.0.0.1.", "127.0.0.1..", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0.0.1",
-		"0177.0.0.1", "017700000001", "127.0x0.0.1", "0x7f.0x.0x.0x1", "00000177.1",
+		"127.0.0.1", "127.0.0.1.", "127.0.0.1..", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1",
+		"0X7F.0.0.1", "0177.0.0.1", "017700000001", "127.0x0.0.1", "0x7f.0x.0x.0x1", "00000177.1",
 		"127.0.0.1:443", "127.0.0.1:65535",
 		"１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1", "ｌocalhost",
 		"010.0.0.1",  // 8.0.0.1 to some, 10.0.0.1 to others
@@ -20,8 +20,9 @@ func TestCheckURL_RefusesAddressesInAnySpelling(t *testing.T) {
 		"192.168.257", "10.1", "0", "0.0.0.0", "0xa9fea9fe", "2852039166", "169.254.43518",
 		"[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]",
 		"[2002:7f00:1::]", "[fe80::1%25eth0]", "[fd00:ec2::254]", "[::]",
-		"localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.LocalHost.", "localhost.localdomain", "ip6-localhost",
-		"metadata.google.internal", "Metadata.Google.Internal.", "metadata", "instance-data.ec2.internal", "metadata.goog",
+		"localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.LocalHost.",
+		"localhost.localdomain", "ip6-localhost", "metadata.google.internal", "Metadata.Google.Internal.", "metadata",
+		"instance-data.ec2.internal", "metadata.goog",
 	} {
 		requireAdmits(t, false, g.CheckURL("http://"+host+"/path?query"), host)
 	}
@@ -41,9 +42,9 @@ func TestCheckURL_LeavesNamesToTheDial(t *testing.T) {
 func TestCheckURL_RefusesMalformedHosts(t *testing.T) {
 	g := New(privately)
 	for _, url := range []string{
-		"http://256.256.256.256/", "http://1.2.3.4.5/", "http://example.1/", "http://0x100000000/", "http://127.0.0.09x.1.1.1/",
-		"http://1.2.3.256/", "http://99999999999999999999/", "http://./", "http:///x", "http://host:99999/", "http://[::1", "::",
-		"http://%zz/",
+		"http://256.256.256.256/", "http://1.2.3.4.5/", "http://example.1/", "http://0x100000000/",
+		"http://127.0.0.09x.1.1.1/", "http://1.2.3.256/", "http://99999999999999999999/", "http://./", "http:///x",
+		"http://host:99999/", "http://[::1", "::", "http://%zz/",
 	} {
 		require.Error(t, g.CheckURL(url), url)
 	}
@@ -57,12 +58,14 @@ func TestCheckURL_FollowsTheOptions(t *testing.T) {
 	own := netip.MustParseAddrPort("127.0.0.1:8080")
 	g := New(Options{AllowPrivate: true, OwnAddrs: []netip.AddrPort{own}})
 	for _, url := range []string{
-		"http://localhost/", "http://a.localhost:81/", "http://127.0.0.1:8081/", "https://10.0.0.1/", "http://[::1]:81", "http://0x7f.1/",
+		"http://localhost/", "http://a.localhost:81/", "http://127.0.0.1:8081/", "https://10.0.0.1/",
+		"http://[::1]:81", "http://0x7f.1/",
 	} {
 		require.NoError(t, g.CheckURL(url), url)
 	}
 	for _, url := range []string{
-		"http://localhost:8080/", "http://127.0.0.1:8080/", "http://127.1:8080/", "http://0.0.0.0:8080/", "http://169.254.169.254/",
+		"http://localhost:8080/", "http://127.0.0.1:8080/", "http://127.1:8080/", "http://0.0.0.0:8080/",
+		"http://169.254.169.254/",
 		"http://metadata.google.internal/", "http://x.localhost:8080/", "http://[::ffff:127.0.0.1]:8080",
 	} {
 		requireAdmits(t, false, g.CheckURL(url), url)
@@ -82,22 +85,29 @@ func TestCheckURL_KnowsDeniedAndAllowedNames(t *testing.T) {
 		DenyHosts:  []string{"shop.example", "*.evil.example", "a.localhost"},
 	})
 	for _, url := range []string{
-		"http://shop.example/", "https://SHOP.example.:8443/x", "http://ｓhop.example/", "http://a.evil.example", "http://a.b.evil.example",
+		"http://shop.example/", "https://SHOP.example.:8443/x", "http://ｓhop.example/", "http://a.evil.example",
+		"http://a.b.evil.example",
 		"http://a.localhost/", "http://b.localhost/", "http://127.0.0.1/", "http://metadata.google.internal/",
 	} {
 		requireAdmits(t, false, g.CheckURL(url), url)
 	}
-	for _, url := range []string{"http://a.shop.example/", "http://evil.example/", "http://localhost/", "http://LOCALHOST.:81/"} {
+	for _, url := range []string{
+		"http://a.shop.example/", "http://evil.example/", "http://localhost/", "http://LOCALHOST.:81/",
+	} {
 		require.NoError(t, g.CheckURL(url), url)
 	}
 	both := New(Options{
-		AllowPrivate: true, DenyTargets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		AllowPrivate: true,
+		DenyTargets:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	})
-	require.EqualError(t, both.CheckURL("http://localhost/"), "127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it")
+	require.EqualError(t, both.CheckURL("http://localhost/"),
+		"127.0.0.1 may not be called: --deny-targets 127.0.0.0/8 denies it")
 }
 
 func FuzzReadAddrs(f *testing.F) {
-	for _, host := range []string{"127.0.0.1", "0x7f.1", "1.2.3.4.5", "::1", "a.b", "", ".", "0x", "1..2", "08", "4294967296"} {
+	for _, host := range []string{
+		"127.0.0.1", "0x7f.1", "1.2.3.4.5", "::1", "a.b", "", ".", "0x", "1..2", "08", "4294967296",
+	} {
 		f.Add(host)
 	}
 	f.Fuzz(func(t *testing.T, host string) {

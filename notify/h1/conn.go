@@ -8,7 +8,8 @@ import (
 	"net/http"
 )
 
-// MaxBody is the longest body of a request, in bytes: the socket buffer takes it whole, even if the receiver reads nothing.
+// MaxBody is the longest body of a request, in bytes: the socket buffer takes it whole, even if the receiver reads
+// nothing.
 const MaxBody = 16 << 10
 
 // ErrSpokeFirst is the error of a receiver that sends before the first request.
@@ -36,7 +37,8 @@ func NewConn(conn net.Conn) *Conn {
 // Supports reports whether a Conn can send a request: plain HTTP, a host that needs no encoding, and a body of at most
 // MaxBody. It returns false on systems without HasUnread.
 func Supports(r *http.Request) bool {
-	return seesUnread && r.URL.Scheme == "http" && r.ContentLength >= 0 && r.ContentLength <= MaxBody && plainHostPort(r.Host)
+	return seesUnread && r.URL.Scheme == "http" && r.ContentLength >= 0 && r.ContentLength <= MaxBody &&
+		plainHostPort(r.Host)
 }
 
 // Hooks follow a request. Each may be nil.
@@ -45,8 +47,8 @@ type Hooks struct {
 	Wrote func(err error)
 	// Answering is called when the first byte of a response, or of an interim one, was read.
 	Answering func()
-	// Done is called once after a response, when its body has ended or was closed, or at once if it has none. A connection
-	// that is not reusable must be closed.
+	// Done is called once after a response, when its body has ended or was closed, or at once if it has none. A
+	// connection that is not reusable must be closed.
 	Done func(resp *http.Response, reusable bool)
 }
 

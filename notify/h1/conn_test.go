@@ -91,27 +91,37 @@ func TestRoundTrip_HandlesHostileServers(t *testing.T) {
 		err    error // nil with a status of zero: one of net/http's
 		broken bool  // the body ends with an error
 	}{
-		"nothing":                   {err: io.EOF},
-		"half a status line":        {answer: "HTTP/1.1 2"},
-		"half a header":             {answer: "HTTP/1.1 200 OK\r\nX: ", err: io.ErrUnexpectedEOF},
-		"another protocol":          {answer: "SSH-2.0-OpenSSH_9.9\r\n"},
-		"an alert of TLS":           {answer: "\x15\x03\x01\x00\x02\x02\x16"},
-		"no status":                 {answer: "HTTP/1.1 abc\r\n\r\n"},
-		"a line without a colon":    {answer: "HTTP/1.1 200 OK\r\nx\r\n\r\n"},
-		"two lengths":               {answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"},
-		"a negative length":         {answer: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"},
-		"an unknown coding":         {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"},
-		"too long a line":           {answer: "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHeader), err: ErrHeaderTooLarge},
-		"too many lines":            {answer: "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines+1), err: ErrHeaderTooLarge},
-		"too many interim answers":  {answer: strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", MaxHeaderLines+1), err: ErrHeaderTooLarge},
-		"as many lines as may be":   {answer: "HTTP/1.1 204 No Content\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines) + "\r\n", status: 204},
-		"a few interim answers":     {answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 \r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", status: 204},
-		"a body that is cut":        {answer: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok", status: 200, body: "ok", broken: true},
-		"a chunk that is cut":       {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nok", status: 200, body: "ok", broken: true},
-		"a chunk without a size":    {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", status: 200, broken: true},
-		"a body until the end":      {answer: "HTTP/1.0 200 OK\r\n\r\nok", status: 200, body: "ok"},
-		"a body after switching":    {answer: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", status: 101},
-		"a status that is not HTTP": {answer: "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok", status: 99, body: "ok"},
+		"nothing":                {err: io.EOF},
+		"half a status line":     {answer: "HTTP/1.1 2"},
+		"half a header":          {answer: "HTTP/1.1 200 OK\r\nX: ", err: io.ErrUnexpectedEOF},
+		"another protocol":       {answer: "SSH-2.0-OpenSSH_9.9\r\n"},
+		"an alert of TLS":        {answer: "\x15\x03\x01\x00\x02\x02\x16"},
+		"no status":              {answer: "HTTP/1.1 abc\r\n\r\n"},
+		"a line without a colon": {answer: "HTTP/1.1 200 OK\r\nx\r\n\r\n"},
+		"two lengths":            {answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"},
+		"a negative length":      {answer: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"},
+		"an unknown coding":      {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"},
+		"too long a line": {answer: "HTTP/1.1 200 OK\r\nX: " +
+			strings.Repeat("x", MaxHeader), err: ErrHeaderTooLarge},
+		"too many lines": {answer: "HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines+
+			1), err: ErrHeaderTooLarge},
+		"too many interim answers": {answer: strings.Repeat("HTTP/1.1 103 \r\nA: b\r\n\r\n", MaxHeaderLines+
+			1), err: ErrHeaderTooLarge},
+		"as many lines as may be": {answer: "HTTP/1.1 204 No Content\r\n" + strings.Repeat("a:\r\n", MaxHeaderLines) +
+			"\r\n", status: 204},
+		"a few interim answers": {answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 \r\n\r\nHTTP/1.1 204 No " +
+			"Content\r\n\r\n", status: 204},
+		"a body that is cut": {answer: "HTTP/1.1 200 OK\r\nContent-Length: " +
+			"4\r\n\r\nok", status: 200, body: "ok", broken: true},
+		"a chunk that is cut": {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n4\r\nok", status: 200, body: "ok", broken: true},
+		"a chunk without a " +
+			"size": {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", status: 200, broken: true},
+		"a body until the end": {answer: "HTTP/1.0 200 OK\r\n\r\nok", status: 200, body: "ok"},
+		"a body after switching": {answer: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+			"x\r\n\r\n", status: 101},
+		"a status that is not " +
+			"HTTP": {answer: "HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok", status: 99, body: "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, far := tcpPair(t)
@@ -181,7 +191,8 @@ func TestRoundTrip_FailsWhenTheServerSpeaksFirst(t *testing.T) {
 
 // A write to a pipe blocks until it is read.
 func TestRoundTrip_ReturnsAResponseToATruncatedRequest(t *testing.T) {
-	for name, answer := range map[string]string{"answered": "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno", "silent": ""} {
+	for name, answer := range map[string]string{"answered": "HTTP/1.1 401 No\r\nContent-Length: " +
+		"2\r\n\r\nno", "silent": ""} {
 		near, far := net.Pipe()
 		go func() {
 			_, _ = io.ReadFull(far, make([]byte, 5000))

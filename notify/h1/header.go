@@ -35,8 +35,8 @@ type HeaderLimit struct {
 // Err returns the error of Read, if any.
 func (h *HeaderLimit) Err() error { return h.err }
 
-// Read counts bytes of the response and fails with ErrHeaderTooLarge. Later calls fail again, because net/http loses errors
-// of its read-ahead.
+// Read counts bytes of the response and fails with ErrHeaderTooLarge. Later calls fail again, because net/http loses
+// errors of its read-ahead.
 func (h *HeaderLimit) Read(p []byte) error {
 	for len(p) > 0 && !h.done && h.err == nil {
 		line, ended := p, false
@@ -61,7 +61,8 @@ func (h *HeaderLimit) Read(p []byte) error {
 	return h.err
 }
 
-// readStatus finds the status in a part of the status line as net/http's ReadResponse does: after the first run of spaces.
+// readStatus finds the status in a part of the status line as net/http's ReadResponse does: after the first run of
+// spaces.
 func (h *HeaderLimit) readStatus(part []byte) {
 	if !h.spaced {
 		space := bytes.IndexByte(part, ' ')

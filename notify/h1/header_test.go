@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The end of the final response's header is the same as for net/http: lines of a body do not count, lines after an interim
-// response do.
+// The end of the final response's header is the same as for net/http: lines of a body do not count, lines after an
+// interim response do.
 func FuzzHeaderLimit(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\n",

@@ -30,8 +30,8 @@ func NewSocket(conn net.Conn) *Socket {
 	}
 }
 
-// HasUnread reports whether the connection has unread bytes, an end or an error, or is closed. It is not safe for concurrent
-// use, nor concurrently with a read. It returns false without a socket.
+// HasUnread reports whether the connection has unread bytes, an end or an error, or is closed. It is not safe for
+// concurrent use, nor concurrently with a read. It returns false without a socket.
 func (s *Socket) HasUnread() bool {
 	if s.raw == nil {
 		return false

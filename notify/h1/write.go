@@ -9,8 +9,9 @@ import (
 	"strconv"
 )
 
-// writeRequest writes a request as net/http's Request.Write does, in half the time: it does not repeat the caller's checks
-// (see the package's doc). The body has the length of the request's ContentLength. Errors show when the writer is flushed.
+// writeRequest writes a request as net/http's Request.Write does, in half the time: it does not repeat the caller's
+// checks (see the package's doc). The body has the length of the request's ContentLength. Errors show when the writer
+// is flushed.
 func writeRequest(w *bufio.Writer, r *http.Request) {
 	line(w, r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\n")
 	line(w, "Host: ", r.Host, "\r\n")
@@ -49,8 +50,8 @@ func line(w *bufio.Writer, parts ...string) {
 	}
 }
 
-// plainHostPort reports whether a host with an optional port needs no encoding: letters, digits, dots, dashes, underscores
-// and colons, with optional brackets; no zone, and ASCII only.
+// plainHostPort reports whether a host with an optional port needs no encoding: letters, digits, dots, dashes,
+// underscores and colons, with optional brackets; no zone, and ASCII only.
 func plainHostPort(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

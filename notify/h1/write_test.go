@@ -41,8 +41,8 @@ func request(t testing.TB, method, url, body string) *http.Request {
 
 func TestWriteRequest_WritesAsNetHTTPDoes(t *testing.T) {
 	for _, url := range []string{
-		"http://a.example", "http://a.example:/", "http://A.example:8080/x%20y/ü?q=a%20b&r=%2f#f", "http://[::1]:80/", "http://[::1]",
-		"http://127.0.0.1/?", "http://a_b.example//double", "http://a.example/;p=1",
+		"http://a.example", "http://a.example:/", "http://A.example:8080/x%20y/ü?q=a%20b&r=%2f#f",
+		"http://[::1]:80/", "http://[::1]", "http://127.0.0.1/?", "http://a_b.example//double", "http://a.example/;p=1",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "Odd"} {
 			for _, body := range []string{"", "x", strings.Repeat("y", 5000)} {
@@ -51,8 +51,8 @@ func TestWriteRequest_WritesAsNetHTTPDoes(t *testing.T) {
 					for _, to := range []*bytes.Buffer{&own, &theirs} {
 						r := request(t, method, url, body)
 						r.Header = http.Header{
-							"X-Empty": {""}, "X-Lower": {"a", "b"}, "X-Space": {" \t a b \t"}, "User-Agent": {""}, "X-None": {},
-							"idempotency-key": {"k"}, "Cookie": {"a=b"}, "Webhook-Id": {"1"},
+							"X-Empty": {""}, "X-Lower": {"a", "b"}, "X-Space": {" \t a b \t"}, "User-Agent": {""},
+							"X-None": {}, "idempotency-key": {"k"}, "Cookie": {"a=b"}, "Webhook-Id": {"1"},
 						}
 						if last {
 							r.Header["User-Agent"] = []string{"Ringback/1.2.3"}
@@ -80,8 +80,9 @@ func TestWriteRequest_WritesAsNetHTTPDoes(t *testing.T) {
 
 func TestSupports_NeedsAPlainHostAndAShortBody(t *testing.T) {
 	for url, supported := range map[string]bool{
-		"http://a.example:80": true, "http://[::1]:80": true, "http://bücher.example": false, "http://[fe80::1%25eth0]": false,
-		"http://a%20b.example": false, "http://a,b": false, "http://a.example.": true, "https://a.example": false,
+		"http://a.example:80": true, "http://[::1]:80": true, "http://bücher.example": false,
+		"http://[fe80::1%25eth0]": false,
+		"http://a%20b.example":    false, "http://a,b": false, "http://a.example.": true, "https://a.example": false,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
 		if err != nil {
@@ -106,7 +107,10 @@ func BenchmarkWriteRequest(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			r := request(b, http.MethodPost, "http://shop.example/hooks/close", text)
-			r.Header = http.Header{"Webhook-Id": {"job-1"}, "Content-Type": {"application/json"}, "User-Agent": {"Ringback/dev"}}
+			r.Header = http.Header{
+				"Webhook-Id": {"job-1"}, "Content-Type": {"application/json"},
+				"User-Agent": {"Ringback/dev"},
+			}
 			w := bufio.NewWriter(io.Discard)
 			for b.Loop() {
 				r.Body = io.NopCloser(strings.NewReader(text))

@@ -52,7 +52,8 @@ func (l *Lane) countFailure(probe bool, breakerPolicy policy.Breaker) bool {
 		return true
 	case *breakerPolicy.Failures == 0:
 		return false
-	case l.breaker == nil || *l.breakerPolicy.Failures != *breakerPolicy.Failures || l.breakerPolicy.Open != breakerPolicy.Open:
+	case l.breaker == nil || *l.breakerPolicy.Failures != *breakerPolicy.Failures ||
+		l.breakerPolicy.Open != breakerPolicy.Open:
 		l.breaker, l.breakerPolicy = l.shard.s.opts.NewBreaker(breakerPolicy), breakerPolicy
 	}
 	return l.breaker.Fail()

@@ -1,13 +1,13 @@
 package sched
 
-// The budget of bytes is for bodies that are not sent yet: a receiver that has taken its request, and hangs, holds none of
-// it. Topics share it by dynamicThreshold, as they share attempts. A topic counts as two: its lanes that answer quickly,
-// and the others.
+// The budget of bytes is for bodies that are not sent yet: a receiver that has taken its request, and hangs, holds none
+// of it. Topics share it by dynamicThreshold, as they share attempts. A topic counts as two: its lanes that answer
+// quickly, and the others.
 //
 // The length of a body is known when it is claimed. So a topic is claimed from while it holds no more than half of its
-// threshold, and a claim may bring as much as the other half. Only the first job of a claim may be longer. It is taken if it
-// fits below the threshold, or if its topic holds nothing and the one place beyond the budget is free. Otherwise it is
-// released, and its lane waits until it would be taken.
+// threshold, and a claim may bring as much as the other half. Only the first job of a claim may be longer. It is taken
+// if it fits below the threshold, or if its topic holds nothing and the one place beyond the budget is free. Otherwise
+// it is released, and its lane waits until it would be taken.
 const (
 	// bytesWeight is that of the threshold of a topic's bytes.
 	bytesWeight = 1
@@ -60,8 +60,8 @@ func (t *Topic) unsentBytes(of health) *int {
 	return &t.bytes
 }
 
-// bodyFits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the place
-// beyond the budget.
+// bodyFits reports whether a body may be taken that is longer than what a claim may bring, and whether it takes the
+// place beyond the budget.
 func (s *Scheduler) bodyFits(l *Lane, body int) (ok, oversized bool) {
 	held := *l.topic.unsentBytes(l.health)
 	switch free := s.opts.MaxBytes - s.bytes.total; {

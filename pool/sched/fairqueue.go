@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// topicQueue holds one topic's runnable lanes of a shard by their health, since those in trouble share only a part of the
-// workers.
+// topicQueue holds one topic's runnable lanes of a shard by their health, since those in trouble share only a part of
+// the workers.
 type topicQueue struct {
 	topic       *Topic
 	lanes       [healthStates]laneQueue
@@ -33,8 +33,8 @@ func (q *topicQueue) len() int {
 	return n
 }
 
-// laneQueue holds lanes of one health. Woken lanes take turns with backlogged ones: a job in a lane without others does not
-// wait for every lane with a backlog, and neither kind starves.
+// laneQueue holds lanes of one health. Woken lanes take turns with backlogged ones: a job in a lane without others does
+// not wait for every lane with a backlog, and neither kind starves.
 type laneQueue struct {
 	woken, backlogged fifo[*Lane]
 	lastWoken         bool // the last pop took a woken lane
@@ -124,8 +124,8 @@ type pickState struct {
 const (
 	// maxScans bounds how many topics and lanes one pick looks at.
 	maxScans = 2 * store.MaxBatch
-	// maxLaneBatch is how many jobs of a lane are claimed in its turn at most while others wait, where there is room for 16
-	// lanes with as many: what a lane costs a call is much the same whatever it gives.
+	// maxLaneBatch is how many jobs of a lane are claimed in its turn at most while others wait, where there is room
+	// for 16 lanes with as many: what a lane costs a call is much the same whatever it gives.
 	maxLaneBatch = 8
 	// maxLanesWithoutStarts bounds the queued lanes of a topic whose rate allows no start.
 	maxLanesWithoutStarts = 1024
@@ -155,7 +155,8 @@ func (sh *Shard) pickQueues(now time.Time) (claims []store.QueueClaim, tightest 
 			f.topics.push(f.topics.pop()) // a round that reaches all topics must not always begin with the same one
 		}
 	}
-	for f.topicsLeft = min(f.topicsLeft, f.topics.len()); f.topicsLeft > 0 && batch > 0 && c.scansLeft > 0; f.topicsLeft-- {
+	for f.topicsLeft = min(f.topicsLeft, f.topics.len()); f.topicsLeft > 0 && batch > 0 &&
+		c.scansLeft > 0; f.topicsLeft-- {
 		c.scansLeft--
 		q := f.topics.pop()
 		took := sh.pickTopic(q, max(1, batch/f.topicsLeft), free, &c)
@@ -170,8 +171,8 @@ func (sh *Shard) pickQueues(now time.Time) (claims []store.QueueClaim, tightest 
 	return c.claims, c.tightest
 }
 
-// pickTopic picks lanes of a topic for up to share attempts, while free are left of the process's. It returns how many were
-// taken.
+// pickTopic picks lanes of a topic for up to share attempts, while free are left of the process's. It returns how many
+// were taken.
 func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took int) {
 	s, t := sh.s, q.topic
 	if s.opts.IsFull != nil && s.opts.IsFull(t.name) {
@@ -207,10 +208,12 @@ func (q *topicQueue) pickLanes(s *Scheduler, share, free int, topicPolicy policy
 		q.oddSlot = 1 - q.oddSlot
 		bad = (share + q.oddSlot) / 2
 	}
-	took := pick(healthTimingOut, min(bad, unproven, timingOutShare(topicPolicy.Workers)-n[healthTimingOut], timingOutShare(workers)-all[healthTimingOut]))
+	took := pick(healthTimingOut, min(bad, unproven, timingOutShare(topicPolicy.Workers)-n[healthTimingOut],
+		timingOutShare(workers)-all[healthTimingOut]))
 	unproven -= took
 	took += pick(healthSlow, min(
-		bad-took, slowShare(topicPolicy.Workers)-n[healthTimingOut]-n[healthSlow], slowShare(workers)-all[healthTimingOut]-all[healthSlow],
+		bad-took, slowShare(topicPolicy.Workers)-n[healthTimingOut]-n[healthSlow],
+		slowShare(workers)-all[healthTimingOut]-all[healthSlow],
 	))
 	left := share - took
 	unproven = min(unproven, unknownShare(topicPolicy.Workers)-n[healthTimingOut]-n[healthSlow]-n[healthUnknown])
@@ -245,7 +248,8 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 	}
 	var later []*Lane // seen once in a pick
 	for waiting := lanes.len(); waiting > 0 && c.scansLeft > 0 && len(c.claims) < store.MaxBatch; waiting-- {
-		if l := lanes.first(); l.runnable && l.settings.Limits(topicPolicy).Rate.Limited() && q.topic.inFlight >= topicPolicy.Workers {
+		if l := lanes.first(); l.runnable && l.settings.Limits(topicPolicy).Rate.Limited() &&
+			q.topic.inFlight >= topicPolicy.Workers {
 			q.blocksPrefetch = true
 			break // until the prefetched jobs are gone: starts count from their claim
 		}
@@ -302,7 +306,8 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 			l.grant = q.topic.rate.grant
 		}
 		c.claims = append(c.claims, store.QueueClaim{
-			Queue: l.queue, Max: n, Timeout: topicPolicy.Timeout, LaneRevision: l.revision(), Ahead: ahead, Deliver: l.deliver,
+			Queue: l.queue, Max: n, Timeout: topicPolicy.Timeout, LaneRevision: l.revision(),
+			Ahead: ahead, Deliver: l.deliver,
 		})
 	}
 	for _, l := range later {
@@ -311,7 +316,8 @@ func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy p
 	return took
 }
 
-// isFull reports whether no more lanes of a topic may be queued: its rate allows no start, and lanes of other topics need the room.
+// isFull reports whether no more lanes of a topic may be queued: its rate allows no start, and lanes of other topics
+// need the room.
 func (f *fairQueue) isFull(t *Topic) bool {
 	q := f.byTopic[t]
 	return q != nil && q.needsStarts && q.len() >= maxLanesWithoutStarts

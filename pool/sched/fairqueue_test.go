@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// serve makes a claim that brings one job of each queue. Lanes with a backlog have more, as their status says. It ends the
-// jobs and returns the lanes.
+// serve makes a claim that brings one job of each queue. Lanes with a backlog have more, as their status says. It ends
+// the jobs and returns the lanes.
 func (f *fixture) serve(backlog map[string]store.QueueStatus) (lanes []string) {
 	request, _ := f.sh.Pick(f.now)
 	c := Claim{Request: request, FirstCall: f.now}
@@ -38,7 +38,8 @@ func (f *fixture) serve(backlog map[string]store.QueueStatus) (lanes []string) {
 
 // backlogged returns a fixture whose lanes, so many, have been served and have more jobs.
 func backlogged(t *testing.T, lanes int, status store.QueueStatus) (f *fixture, backlog map[string]store.QueueStatus) {
-	f, backlog = newFixture(t, Options{Workers: 8, MaxBytes: 1_000_000}, policy.Topic{}), make(map[string]store.QueueStatus)
+	f, backlog = newFixture(t, Options{Workers: 8, MaxBytes: 1_000_000}, policy.Topic{}),
+		make(map[string]store.QueueStatus)
 	for n := range lanes {
 		name := "b" + strconv.Itoa(n)
 		backlog[name] = status
@@ -53,7 +54,9 @@ func backlogged(t *testing.T, lanes int, status store.QueueStatus) (f *fixture, 
 }
 
 func TestPick_WokenLaneComesBeforeBacklog(t *testing.T) {
-	for name, status := range map[string]store.QueueStatus{"more jobs": {More: true}, "all slots in use": {Blocked: true}} {
+	for name, status := range map[string]store.QueueStatus{
+		"more jobs": {More: true}, "all slots in use": {Blocked: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f, backlog := backlogged(t, 1000, status)
 			for range 3 { // first it is unknown, then its receiver has answered

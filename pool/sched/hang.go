@@ -2,8 +2,8 @@ package sched
 
 import "time"
 
-// addRunning counts an attempt as under way. Its lane counts as slow once it hangs: a receiver that never answers must not
-// be noticed only by its timeout, which can be ten minutes.
+// addRunning counts an attempt as under way. Its lane counts as slow once it hangs: a receiver that never answers must
+// not be noticed only by its timeout, which can be ten minutes.
 func (s *Scheduler) addRunning(j *Job, now time.Time) {
 	j.startedAt, j.runningElement = now, s.running.PushBack(j)
 	j.Lane.running++

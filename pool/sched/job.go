@@ -42,8 +42,8 @@ type Claim struct {
 	FirstCall time.Time
 }
 
-// Claimed takes in a claim. start are the jobs that workers begin with now; rejected is one whose body does not fit, nil:
-// all do. The caller releases the rejected job, and all jobs after Stop.
+// Claimed takes in a claim. start are the jobs that workers begin with now; rejected is one whose body does not fit,
+// nil: all do. The caller releases the rejected job, and all jobs after Stop.
 func (sh *Shard) Claimed(c Claim, now time.Time) (start []*Job, rejected *Job) {
 	s := sh.s
 	sh.releaseBytes()
@@ -175,8 +175,8 @@ type AttemptResult struct {
 	Cause       store.CooldownCause
 }
 
-// EndAttempt takes in the result of a job's attempt, whether a request was made or not, and returns what it changes for the
-// job's lane in all processes.
+// EndAttempt takes in the result of a job's attempt, whether a request was made or not, and returns what it changes for
+// the job's lane in all processes.
 func (s *Scheduler) EndAttempt(j *Job, r AttemptResult, now time.Time) store.LaneChange {
 	l := j.Lane
 	change := store.LaneChange{Cooldown: r.Cooldown, Cause: r.Cause}

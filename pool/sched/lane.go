@@ -13,10 +13,11 @@ import (
 type health uint8
 
 const (
-	healthOK        health = iota // its last answer was quick
-	healthUnknown                 // no answer yet
-	healthSlow                    // its last answer took longer than SlowAfter, or an attempt is under way for that long
-	healthTimingOut               // its last attempt timed out, or it has never answered and one is under way for that long
+	healthOK      health = iota // its last answer was quick
+	healthUnknown               // no answer yet
+	// its last answer took longer than SlowAfter, or an attempt is under way for that long
+	healthSlow
+	healthTimingOut // its last attempt timed out, or it has never answered and one is under way for that long
 	healthStates
 )
 
@@ -124,8 +125,8 @@ const (
 	maxIdleLanes = 16_384
 )
 
-// updateSlots adapts slots and health to a result: an answer doubles the slots up to limit; a timeout, and an answer that
-// asks for less, halve them.
+// updateSlots adapts slots and health to a result: an answer doubles the slots up to limit; a timeout, and an answer
+// that asks for less, halve them.
 func (l *Lane) updateSlots(result policy.Result, limit int) {
 	switch {
 	case result.Class.Timeout():

@@ -2,9 +2,9 @@ package sched
 
 import "time"
 
-// limiter bounds the attempts in flight while the process is short of descriptors, memory or ports: as many attempts at a
-// time would fail again for the same reason. A shortage halves those that do not hang. Without another the limit grows by
-// a sixteenth a second. While no attempt succeeds nothing is claimed for 10 ms, doubling to a second.
+// limiter bounds the attempts in flight while the process is short of descriptors, memory or ports: as many attempts at
+// a time would fail again for the same reason. A shortage halves those that do not hang. Without another the limit
+// grows by a sixteenth a second. While no attempt succeeds nothing is claimed for 10 ms, doubling to a second.
 type limiter struct {
 	max, current int
 	cutAt        time.Time // when current was halved last
@@ -22,8 +22,8 @@ const (
 	maxPause    = time.Second
 )
 
-// Shortage takes in an attempt that failed for want of local resources. It returns for how long nothing is claimed from now
-// on, zero where that is known already, and whether the limit was reduced: then Grow is due after GrowInterval.
+// Shortage takes in an attempt that failed for want of local resources. It returns for how long nothing is claimed from
+// now on, zero where that is known already, and whether the limit was reduced: then Grow is due after GrowInterval.
 func (s *Scheduler) Shortage(now time.Time) (pause time.Duration, reduced bool) {
 	return s.limit.reduce(s.inFlight, s.hanging, now)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// rateState is the state of a topic's rate: the starts that were granted last, and when more may be requested. A topic's
-// starts are counted by one shard for all processes, so they are requested before jobs are claimed. A start that is not
-// used within the start window is lost to all processes for the rate's window. So a topic requests no more than it probably
-// has jobs that can begin now, and at most an eighth of its rate at once. What a claim did not use is used by the next, of
-// any lane of the topic.
+// rateState is the state of a topic's rate: the starts that were granted last, and when more may be requested. A
+// topic's starts are counted by one shard for all processes, so they are requested before jobs are claimed. A start
+// that is not used within the start window is lost to all processes for the rate's window. So a topic requests no more
+// than it probably has jobs that can begin now, and at most an eighth of its rate at once. What a claim did not use is
+// used by the next, of any lane of the topic.
 type rateState struct {
 	rate      policy.Rate // for which the rest holds
 	grant     *grant      // nil: none
@@ -28,8 +28,8 @@ type grant struct {
 }
 
 const (
-	// PermitRetry is how long a topic that needs starts waits at most before it requests more. The store says when more can
-	// be granted, but not that the rate was changed.
+	// PermitRetry is how long a topic that needs starts waits at most before it requests more. The store says when more
+	// can be granted, but not that the rate was changed.
 	PermitRetry = time.Second
 	// maxRequestShare is the part of a rate that is requested at once at most: an eighth.
 	maxRequestShare = 8
@@ -99,8 +99,8 @@ func (sh *Shard) PermitCalls() (calls []*PermitCall) {
 	return calls
 }
 
-// Granted takes in the answers to a call that began at a time, and wakes all shards. retries are the moments at which more
-// starts can be requested: Wake is due for all shards then.
+// Granted takes in the answers to a call that began at a time, and wakes all shards. retries are the moments at which
+// more starts can be requested: Wake is due for all shards then.
 func (s *Scheduler) Granted(call *PermitCall, permits []store.Permit, began, now time.Time) (retries []time.Time) {
 	seen := make(map[time.Duration]bool, 1)
 	for i, t := range call.Topics {
@@ -113,9 +113,11 @@ func (s *Scheduler) Granted(call *PermitCall, permits []store.Permit, began, now
 	return retries
 }
 
-// addGrant notes the answer to a request, and returns after what time since its call more can be requested; zero: whenever
-// it is needed.
-func (s *Scheduler) addGrant(t *Topic, request store.PermitRequest, permit store.Permit, began, now time.Time) (wait time.Duration) {
+// addGrant notes the answer to a request, and returns after what time since its call more can be requested; zero:
+// whenever it is needed.
+func (s *Scheduler) addGrant(
+	t *Topic, request store.PermitRequest, permit store.Permit, began, now time.Time,
+) (wait time.Duration) {
 	r := &t.rate
 	r.requested = false
 	wait = min(permit.Next, PermitRetry)

@@ -7,8 +7,8 @@ import (
 )
 
 // Jobs are claimed before a worker is free for them: a worker begins its next attempt without an exchange, and an
-// exchange carries more. How many is measured: what the topic ends in the time of three exchanges, so that receivers that
-// answer slowly, or hang, have none.
+// exchange carries more. How many is measured: what the topic ends in the time of three exchanges, so that receivers
+// that answer slowly, or hang, have none.
 const (
 	// maxPrefetch bounds the jobs of a topic that wait for a worker.
 	maxPrefetch = 512
@@ -31,8 +31,8 @@ func (sh *Shard) measureRate(t *Topic, now time.Time) {
 	}
 }
 
-// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched, at most half
-// of what the process's workers do not use. It is 0
+// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched, at most
+// half of what the process's workers do not use. It is 0
 //   - under a rate, whose starts count from their claim,
 //   - while a lane with a rate is the first of its queue,
 //   - while slow lanes, or lanes that time out, are queued: they share only a part of the workers,
@@ -44,7 +44,8 @@ func (q *topicQueue) prefetchLimit(s *Scheduler, topicPolicy policy.Topic, room 
 	}
 	for _, sh := range s.shards { // prefetched jobs of one shard would take the place of lanes of all
 		other := sh.runnable.byTopic[t]
-		if other != nil && (other.blocksPrefetch || other.lanes[healthSlow].len()+other.lanes[healthTimingOut].len() > 0) {
+		if other != nil &&
+			(other.blocksPrefetch || other.lanes[healthSlow].len()+other.lanes[healthTimingOut].len() > 0) {
 			return 0
 		}
 	}
@@ -98,8 +99,8 @@ func (s *Scheduler) startNext(t *Topic, topicPolicy policy.Topic, now time.Time)
 	return nil
 }
 
-// Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no job, or
-// the topic has more workers than it may.
+// Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no
+// job, or the topic has more workers than it may.
 func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
 	if topicPolicy := s.opts.Policy(t.name); !s.stopping && t.busy <= topicPolicy.Workers {
 		if j := s.startNext(t, topicPolicy, now); j != nil {

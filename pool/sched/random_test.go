@@ -30,7 +30,10 @@ type process struct {
 }
 
 func newProcess(t *rapid.T) *process {
-	p := &process{T: t, now: time.UnixMilli(1_700_000_000_000), waiting: make(map[job.Queue]int), held: make(map[*Job]bool)}
+	p := &process{
+		T: t, now: time.UnixMilli(1_700_000_000_000), waiting: make(map[job.Queue]int),
+		held: make(map[*Job]bool),
+	}
 	p.topicPolicy = policy.Topic{
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneConcurrency: rapid.IntRange(1, 8).Draw(t, "concurrency"),
 	}.WithDefaults(policy.Builtin())
@@ -44,7 +47,8 @@ func newProcess(t *rapid.T) *process {
 	})
 	for topic := range rapid.IntRange(1, 3).Draw(t, "topics") {
 		for lane := range rapid.IntRange(1, 4).Draw(t, "lanes") {
-			p.queues = append(p.queues, job.Queue{Namespace: "default", Topic: fmt.Sprint(topic), Lane: fmt.Sprint(lane)})
+			p.queues = append(p.queues,
+				job.Queue{Namespace: "default", Topic: fmt.Sprint(topic), Lane: fmt.Sprint(lane)})
 		}
 	}
 	return p
@@ -155,7 +159,10 @@ func (p *process) settle(j *Job) {
 func (p *process) end(n int, result policy.Result) {
 	j := p.running[n]
 	p.running = append(p.running[:n:n], p.running[n+1:]...)
-	p.s.EndAttempt(j, AttemptResult{Result: &result, Breaker: p.topicPolicy.Breaker, Concurrency: p.topicPolicy.LaneConcurrency}, p.now)
+	p.s.EndAttempt(j, AttemptResult{
+		Result: &result, Breaker: p.topicPolicy.Breaker,
+		Concurrency: p.topicPolicy.LaneConcurrency,
+	}, p.now)
 	p.settle(j)
 	if next := p.s.Next(j.Lane.Topic(), p.now); next != nil {
 		p.running = append(p.running, next)
@@ -200,7 +207,11 @@ func (p *process) check() {
 // TestScheduler_RandomSequences checks the counts and limits after every step, and that all jobs end in the end.
 func TestScheduler_RandomSequences(t *testing.T) {
 	results := []policy.Result{
-		{Status: 200}, {Status: 200}, {Status: 429}, {Class: policy.ClassTimeoutHeaders}, {Status: 200, Duration: 2 * SlowAfter},
+		{Status: 200},
+		{Status: 200},
+		{Status: 429},
+		{Class: policy.ClassTimeoutHeaders},
+		{Status: 200, Duration: 2 * SlowAfter},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := newProcess(t)
@@ -210,7 +221,8 @@ func TestScheduler_RandomSequences(t *testing.T) {
 				p.add()
 			},
 			"exchange": func(t *rapid.T) {
-				p.exchange(rapid.IntRange(0, len(p.ended)-1).Draw(t, "shard"), rapid.IntRange(0, 9).Draw(t, "fails") == 0)
+				p.exchange(rapid.IntRange(0, len(p.ended)-1).Draw(t, "shard"),
+					rapid.IntRange(0, 9).Draw(t, "fails") == 0)
 			},
 			"end": func(t *rapid.T) {
 				for range rapid.IntRange(1, 8).Draw(t, "ended") {
@@ -235,7 +247,10 @@ func TestScheduler_RandomSequences(t *testing.T) {
 				}
 			},
 			"wait": func(t *rapid.T) {
-				p.now = p.now.Add(rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, SlowAfter}).Draw(t, "time"))
+				p.now = p.now.Add(rapid.SampledFrom([]time.Duration{
+					time.Millisecond, 20 * time.Millisecond,
+					SlowAfter,
+				}).Draw(t, "time"))
 				p.s.MarkHanging(p.now)
 			},
 			"others": func(t *rapid.T) { p.alone = rapid.Bool().Draw(t, "alone") },

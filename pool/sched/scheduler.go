@@ -183,8 +183,8 @@ func (sh *Shard) RunnableQueues() (queues []job.Queue) {
 	return queues
 }
 
-// Settle takes jobs of lanes, one of each that is named, out of what is in flight: the store settles before it claims, so
-// the next Pick may use their room.
+// Settle takes jobs of lanes, one of each that is named, out of what is in flight: the store settles before it claims,
+// so the next Pick may use their room.
 func (sh *Shard) Settle(lanes []*Lane, now time.Time) {
 	s := sh.s
 	for _, l := range lanes {

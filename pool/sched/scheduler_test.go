@@ -201,7 +201,8 @@ func (f *fixture) prefetchBeyondSlots() []*Job {
 }
 
 func (f *fixture) endAtLimit(j *Job) {
-	f.s.EndAttempt(j, AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
+	f.s.EndAttempt(j,
+		AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 2, Breaker: policy.Builtin().Breaker}, f.now)
 }
 
 func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
@@ -247,6 +248,7 @@ func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
 	start, _ := f.sh.Claimed(claim, f.now)
 	require.Len(t, start, 2)
 	for _, j := range start {
-		require.Equal(t, j.Lane == jobs[1].Lane, j.Cancelled, "what the claim brought of a lane in cooldown is put back")
+		require.Equal(t, j.Lane == jobs[1].Lane, j.Cancelled,
+			"what the claim brought of a lane in cooldown is put back")
 	}
 }

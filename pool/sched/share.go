@@ -2,14 +2,15 @@ package sched
 
 import "sort"
 
-// A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the square
-// of what is free:
+// A topic may have more of the process's attempts in flight while it has fewer than a threshold, which falls with the
+// square of what is free:
 //
 //	used < weight × (free / all)² × all
 //
-// This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: a topic that takes part of what is
-// free leaves enough for the next, however many came before and give nothing back. After k topics that each took all that
-// they may, about all / (weight × k) is free; with a threshold linear in what is free it would be all / (weight + 1)^k.
+// This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998), squared: a topic that takes part
+// of what is free leaves enough for the next, however many came before and give nothing back. After k topics that each
+// took all that they may, about all / (weight × k) is free; with a threshold linear in what is free it would be all /
+// (weight + 1)^k.
 //
 //	weight   one topic alone   nine, each          fifty, each
 //	1        38 %              8 %, 28 % is free   1.7 %, 13 % is free
@@ -27,10 +28,11 @@ func dynamicThreshold(free, all, weight int) float64 {
 	return float64(weight) * left * left / float64(all)
 }
 
-// allowance returns how many more of all attempts a topic may have that has used of them, while free are left. A topic without
-// attempts may always have one.
+// allowance returns how many more of all attempts a topic may have that has used of them, while free are left. A topic
+// without attempts may always have one.
 func allowance(used, free, all, weight int) int {
-	return sort.Search(free, func(n int) bool { return float64(used+n) >= max(1, dynamicThreshold(free-n, all, weight)) })
+	return sort.Search(free,
+		func(n int) bool { return float64(used+n) >= max(1, dynamicThreshold(free-n, all, weight)) })
 }
 
 // unprovenReserve is how many of the process's workers lanes never get that have not answered yet, or timed out.

@@ -40,7 +40,8 @@ func (w *startWindow) narrow(now time.Time) {
 	}
 	past := min(now.Sub(w.fellAt), latenessHalfLife)
 	w.fellAt = now
-	if w.lateness -= time.Duration(float64(w.lateness) * float64(past) / float64(2*latenessHalfLife)); w.lateness < minStartWindow {
+	if w.lateness -= time.Duration(float64(w.lateness) * float64(past) / float64(2*latenessHalfLife)); w.lateness <
+		minStartWindow {
 		w.lateness = 0
 	}
 }

@@ -31,7 +31,8 @@ func (t *Tail) AppendTail(_ context.Context, text []byte) ([][]byte, error) {
 	defer t.mu.Unlock()
 	now := time.Now()
 	t.expire(now)
-	newest := slices.SortedFunc(maps.Keys(t.readers), func(a, b string) int { return t.readers[b].Compare(t.readers[a]) })
+	newest := slices.SortedFunc(maps.Keys(t.readers),
+		func(a, b string) int { return t.readers[b].Compare(t.readers[a]) })
 	var readers [][]byte
 	for _, reader := range newest[:min(len(newest), store.MaxTailReaders)] {
 		readers = append(readers, []byte(reader))

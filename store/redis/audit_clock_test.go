@@ -26,7 +26,8 @@ func TestAudit_KeepsLeasesAfterTheClockWasSetBack(t *testing.T) {
 	require.Len(t, claimAll(t, s, 1).Jobs, 1)
 	carryAll(t, s)
 	deadline := clock.now().Add(store.MaxLease)
-	require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"), redis.Z{Score: float64(deadline.UnixMilli()), Member: "a"}).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"),
+		redis.Z{Score: float64(deadline.UnixMilli()), Member: "a"}).Err())
 	clock.step(-3 * time.Hour)
 	for _, repair := range []bool{false, true} {
 		require.NotContains(t, kindsOf(audit(t, s, repair)), store.RepairLease)
@@ -34,7 +35,8 @@ func TestAudit_KeepsLeasesAfterTheClockWasSetBack(t *testing.T) {
 	require.Equal(t, deadline, deadlineOf(t, s, "a"))
 
 	endless := clock.now().Add(1000 * time.Hour)
-	require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"), redis.Z{Score: float64(endless.UnixMilli()), Member: "a"}).Err())
+	require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"),
+		redis.Z{Score: float64(endless.UnixMilli()), Member: "a"}).Err())
 	require.Contains(t, kindsOf(audit(t, s, true)), store.RepairLease)
 	require.True(t, deadlineOf(t, s, "a").Before(deadline))
 }

@@ -45,8 +45,8 @@ func kindsOf(faults []store.Fault) (kinds []store.RepairKind) {
 	return kinds
 }
 
-// dump returns the contents of all keys. Those of hashes and sets are sorted: Redis moves them between its tables in the
-// background, and so changes their order.
+// dump returns the contents of all keys. Those of hashes and sets are sorted: Redis moves them between its tables in
+// the background, and so changes their order.
 func dump(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	ctx := tb.Context()
@@ -103,10 +103,12 @@ func TestAudit_RepairsWithoutACarrier(t *testing.T) {
 		for _, repair := range []bool{false, true} {
 			faults := audit(t, s, repair)
 			require.Contains(t, faults, store.Fault{
-				Kind: store.RepairUnplaced, ID: at["due"], Where: lane.String(), Detail: "in no place, but it belongs to due or ready", Repaired: repair,
+				Kind: store.RepairUnplaced, ID: at["due"], Where: lane.String(),
+				Detail: "in no place, but it belongs to due or ready", Repaired: repair,
 			})
 			require.Contains(t, faults, store.Fault{
-				Kind: store.RepairMisplaced, ID: at["d"], Where: lane.String(), Detail: "it has lost its run, and is in delivered", Repaired: repair,
+				Kind: store.RepairMisplaced, ID: at["d"], Where: lane.String(),
+				Detail: "it has lost its run, and is in delivered", Repaired: repair,
 			})
 		}
 		require.Empty(t, audit(t, s, false))
@@ -134,7 +136,8 @@ func TestAudit_FindsWhatItCannotRepair(t *testing.T) {
 		},
 		store.FaultRelay: func() {
 			first := c.ZRange(ctx, sh.Keys.OutboxQueue, 0, 0).Val()[0]
-			c.ZAdd(ctx, sh.Keys.OutboxQueue, redis.Z{Score: float64(time.Now().Add(-time.Hour).UnixMilli()), Member: first})
+			c.ZAdd(ctx, sh.Keys.OutboxQueue,
+				redis.Z{Score: float64(time.Now().Add(-time.Hour).UnixMilli()), Member: first})
 		},
 	} {
 		damage()

@@ -22,7 +22,8 @@ func insertDead(t *testing.T, s *Store, entries ...store.NewJob) {
 	t.Helper()
 	insert(t, s, entries...)
 	claimed, err := s.Shards()[0].Claim(t.Context(), store.NewToken(), store.ClaimRequest{
-		Queues: []store.QueueClaim{{Queue: lane, Max: len(entries), Timeout: time.Minute}}, Max: len(entries), MaxBytes: 1 << 30,
+		Queues: []store.QueueClaim{{Queue: lane, Max: len(entries), Timeout: time.Minute}},
+		Max:    len(entries), MaxBytes: 1 << 30,
 	})
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, len(entries))
@@ -44,7 +45,8 @@ func TestRevive_ResultIsBoundedAndRepeatable(t *testing.T) {
 		for i := range 10 {
 			id := fmt.Sprint("job", i)
 			entries = append(entries, largeJob(id, 1<<20))
-			items = append(items, store.Revival{Ref: ref(id), Delay: time.Hour, URL: "https://new.example/" + strings.Repeat("u", 200)})
+			items = append(items,
+				store.Revival{Ref: ref(id), Delay: time.Hour, URL: "https://new.example/" + strings.Repeat("u", 200)})
 		}
 		entries[0].ExpiresIn = 2 * time.Hour
 		insertDead(t, s, entries...)
@@ -79,7 +81,12 @@ func TestRevive_ResultIsBoundedAndRepeatable(t *testing.T) {
 func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insertDead(t, s, entry("a"), entry("b"))
-		items := []store.Revival{{Ref: ref("a"), Delay: time.Hour}, {Ref: ref("b"), Delay: time.Hour}, {Ref: ref("a")}, {Ref: ref("no")}}
+		items := []store.Revival{
+			{Ref: ref("a"), Delay: time.Hour},
+			{Ref: ref("b"), Delay: time.Hour},
+			{Ref: ref("a")},
+			{Ref: ref("no")},
+		}
 		token := store.NewToken()
 		first, err := s.Shards()[0].Revive(t.Context(), token, items)
 		require.NoError(t, err)
@@ -88,7 +95,8 @@ func TestRevive_RepeatReturnsTheFirstResult(t *testing.T) {
 		require.ErrorAs(t, first[2].Err, &state)
 		require.Equal(t, job.Scheduled, state.State)
 		require.ErrorIs(t, first[3].Err, store.ErrNotFound)
-		_, err = storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
+		_, err = storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"),
+			func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
 		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("b"), store.Cancellation{})
 		require.NoError(t, err)
@@ -140,7 +148,8 @@ func TestBatch_UnreadableJobStopsNoOther(t *testing.T) {
 		record, err := s.Client.HGet(t.Context(), key, "newer").Result()
 		require.NoError(t, err)
 		require.NoError(t, s.Client.HSet(t.Context(), key, "newer", "\x07"+record[1:]).Err())
-		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
+		results, err := s.Shards()[0].Revive(t.Context(), store.NewToken(),
+			[]store.Revival{{Ref: ref("newer")}, {Ref: ref("good")}})
 		require.NoError(t, err)
 		require.Error(t, results[0].Err)
 		require.NoError(t, results[1].Err)
@@ -185,14 +194,20 @@ func TestFull_LanesContinue(t *testing.T) {
 	put := putLane(t, s, policy.Lane{LaneRate: policy.Rate{Starts: 100, Per: time.Hour}})
 	setMaxMemory(t, c, "1")
 
-	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+		store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true, Outbox: []store.NewJob{entry("callback")}})
+	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{
+		Namespace: lane.Namespace,
+		Topic:     lane.Topic, Raised: true, Outbox: []store.NewJob{entry("callback")},
+	})
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	_, err = s.Shards()[0].Revive(t.Context(), store.NewToken(), []store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
+	_, err = s.Shards()[0].Revive(t.Context(), store.NewToken(),
+		[]store.Revival{{Ref: ref("dead"), URL: "https://new.example/"}})
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	for range 2 {
-		permits, err := s.Shards()[0].Permit(t.Context(), "a token", []store.PermitRequest{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
+		permits, err := s.Shards()[0].Permit(t.Context(), "a token",
+			[]store.PermitRequest{{Topic: "t", Rate: policy.Rate{Starts: 1, Per: time.Hour}, Starts: 1}})
 		require.NoError(t, err)
 		require.Equal(t, 1, permits[0].Starts)
 	}

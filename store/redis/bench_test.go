@@ -21,8 +21,8 @@ import (
 
 const batch = 64
 
-// The benchmarks measure the hot path: go test -run '^$' -bench . ./store/redis. One operation is one job. The result to compare is
-// jobs/s.
+// The benchmarks measure the hot path: go test -run '^$' -bench . ./store/redis. One operation is one job. The result
+// to compare is jobs/s.
 func BenchmarkInsert(b *testing.B) {
 	for _, lanes := range []int{1, 64} {
 		b.Run(fmt.Sprintf("lanes=%d", lanes), func(b *testing.B) {
@@ -57,7 +57,8 @@ func BenchmarkParseJob(b *testing.B) {
 func BenchmarkClaimAndSettle(b *testing.B) {
 	for _, lanes := range []int{1, 64} {
 		for _, callers := range []int{1, 8} {
-			b.Run(fmt.Sprintf("lanes=%d/callers=%d", lanes, callers), func(b *testing.B) { claimAndSettle(b, lanes, callers) })
+			b.Run(fmt.Sprintf("lanes=%d/callers=%d", lanes, callers),
+				func(b *testing.B) { claimAndSettle(b, lanes, callers) })
 		}
 	}
 }
@@ -72,7 +73,8 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 	for i := range lanes {
 		q := lane
 		q.Lane = fmt.Sprint("lane-", i)
-		request.Queues = append(request.Queues, store.QueueClaim{Queue: q, Max: max(1, batch/lanes), Timeout: 10 * time.Second})
+		request.Queues = append(request.Queues,
+			store.QueueClaim{Queue: q, Max: max(1, batch/lanes), Timeout: 10 * time.Second})
 	}
 	var done atomic.Int64
 	b.ResetTimer()
@@ -100,8 +102,8 @@ func claimAndSettle(b *testing.B, lanes, callers int) {
 	perSecond(b)
 }
 
-// BenchmarkClaimManyLanes claims one job of each of 500 of 1,000 lanes, and settles the jobs of the claim before. beyond-limit: one
-// lane had more claimed jobs than its limit.
+// BenchmarkClaimManyLanes claims one job of each of 500 of 1,000 lanes, and settles the jobs of the claim before.
+// beyond-limit: one lane had more claimed jobs than its limit.
 func BenchmarkClaimManyLanes(b *testing.B) {
 	const lanes, perClaim = 1000, 500
 	for _, beyond := range []bool{false, true} {
@@ -115,7 +117,8 @@ func BenchmarkClaimManyLanes(b *testing.B) {
 				q := lane
 				q.Lane = "lane-0"
 				_, err := s.Shards()[0].Claim(b.Context(), owner.NewToken(), store.ClaimRequest{
-					Queues: []store.QueueClaim{{Queue: q, Max: 2, Timeout: time.Hour, Ahead: 1}}, Max: 2, MaxBytes: 1 << 20,
+					Queues: []store.QueueClaim{{Queue: q, Max: 2, Timeout: time.Hour, Ahead: 1}},
+					Max:    2, MaxBytes: 1 << 20,
 				})
 				require.NoError(b, err)
 			}
@@ -127,7 +130,8 @@ func BenchmarkClaimManyLanes(b *testing.B) {
 				for i := range perClaim {
 					q := lane
 					q.Lane = fmt.Sprint("lane-", from+i)
-					request.Queues = append(request.Queues, store.QueueClaim{Queue: q, Max: 1, Timeout: 10 * time.Second})
+					request.Queues = append(request.Queues,
+						store.QueueClaim{Queue: q, Max: 1, Timeout: 10 * time.Second})
 				}
 				_, claimed, err := s.Shards()[0].Settle(b.Context(), owner.NewToken(), items, &request)
 				require.NoError(b, err)

@@ -122,9 +122,11 @@ func TestClockStep_IsTakenOverByTheNextCarrier(t *testing.T) {
 	clock.step(-12 * time.Second)
 
 	_, step := carryAll(t, second)
-	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond), "as far as the noted reading tells")
+	require.InDelta(t, -11.5*float64(time.Second), float64(step), float64(10*time.Millisecond),
+		"as far as the noted reading tells")
 	clock.pass(time.Second)
-	notified, err := second.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
+	notified, err := second.Shards()[0].Wait(t.Context(),
+		store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 	require.NoError(t, err)
 	require.NotEmpty(t, notified)
 	carryAll(t, second)
@@ -226,7 +228,8 @@ func TestList_ShowsReadyJobsThatAStepBackMadeScheduled(t *testing.T) {
 	s := open(t, clock.options())
 	insert(t, s, entry("a"))
 	list := func(state job.State) int {
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 9})
+		page, err := s.Shards()[0].List(t.Context(),
+			store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 9})
 		require.NoError(t, err)
 		return len(page.Jobs)
 	}

@@ -56,7 +56,8 @@ func TestTopicStats_HaveTheSameTopicsWithAndWithoutCounts(t *testing.T) {
 	})
 }
 
-// BenchmarkCounts counts the jobs of three topics with 1,000 lanes each: all due later, all due, and due beside ones that are due later.
+// BenchmarkCounts counts the jobs of three topics with 1,000 lanes each: all due later, all due, and due beside ones
+// that are due later.
 func BenchmarkCounts(b *testing.B) {
 	s := open(b, Options{URL: redistest.Start(b).URL()})
 	shard := s.Shards()[0]
@@ -65,7 +66,8 @@ func BenchmarkCounts(b *testing.B) {
 		for n := range 1_000 {
 			for i, wait := range waits {
 				e := entry(fmt.Sprintf("%s-%d-%d", topic, n, i))
-				e.Queue, e.Delay = job.Queue{Namespace: lane.Namespace, Topic: topic, Lane: fmt.Sprintf("lane-%d", n)}, wait
+				e.Queue, e.Delay = job.Queue{Namespace: lane.Namespace, Topic: topic, Lane: fmt.Sprintf("lane-%d", n)},
+					wait
 				jobs = append(jobs, e)
 			}
 		}

@@ -43,7 +43,8 @@ func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
 		for i := range 5 {
 			name := fmt.Sprint("topic-", i)
 			if i%2 == 0 { // of the others there is none
-				_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: true}})
+				_, err := store.PutTopic(t.Context(), s,
+					store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: true}})
 				require.NoError(t, err)
 			}
 			keys = append(keys, store.DocumentKey{Kind: store.KindTopic, Namespace: lane.Namespace, Name: name})
@@ -63,7 +64,8 @@ func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
 func TestListDocuments_ReadsOnlyOtherRevisions(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	key := store.DocumentKey{Kind: "many", Namespace: "n", Name: "last"}
-	last, err := s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: []byte("{}")}, policy.Limits{})
+	last, err := s.PutDocument(t.Context(), store.NewToken(),
+		store.Document{Key: key, Value: []byte("{}")}, policy.Limits{})
 	require.NoError(t, err)
 	fields := make([]any, 0, 5000)
 	for i := range cap(fields) / 2 {
@@ -94,11 +96,13 @@ func TestPutDocument_GivesTheNextRevision(t *testing.T) {
 	s := open(t, clock.options())
 	for kind, put := range map[string]func() (int64, error){
 		"topic": func() (int64, error) {
-			put, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+			put, err := store.PutTopic(t.Context(), s,
+				store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 			return put.Revision, err
 		},
 		"lane": func() (int64, error) {
-			put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
+			put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+				store.Lane{Queue: lane, Settings: policy.Lane{Paused: true}})
 			return put.Revision, err
 		},
 	} {
@@ -107,7 +111,8 @@ func TestPutDocument_GivesTheNextRevision(t *testing.T) {
 			clock.step(step)
 			revision, err := put()
 			require.NoError(t, err)
-			require.Equal(t, store.NextRevision(last, clock.now().UnixMilli()), revision, "%s, after a step of %v", kind, step)
+			require.Equal(t, store.NextRevision(last, clock.now().UnixMilli()), revision,
+				"%s, after a step of %v", kind, step)
 			last = revision
 		}
 	}

@@ -52,7 +52,8 @@ func TestSettle_IsLostAfterTheDatabaseWasEmptied(t *testing.T) {
 	})
 }
 
-// Another process empties the database and numbers the queues in another order. Then this process has wrong numbers in its cache.
+// Another process empties the database and numbers the queues in another order. Then this process has wrong numbers in
+// its cache.
 func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	url := redistest.Start(t).URL()
 	s, other := open(t, Options{URL: url}), open(t, Options{URL: url})
@@ -86,7 +87,8 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	require.Equal(t, "one", again[0].Job.Lane)
 
 	turn()
-	page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Scheduled}, Limit: 10})
+	page, err := s.Shards()[0].List(t.Context(),
+		store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Scheduled}, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {
@@ -94,23 +96,29 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 	}
 
 	turn()
-	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Scheduled}, Lane: "one", Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(), store.Filter{
+		Namespace: lane.Namespace, Topic: lane.Topic,
+		States: []job.State{job.Scheduled}, Lane: "one", Limit: 10,
+	})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 1)
 	require.Equal(t, "of-one", page.Jobs[0].ID)
 
 	turn()
 	for _, e := range []string{"of-one", "of-two"} {
-		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
+		_, err = other.Shards()[0].Replace(t.Context(), store.NewToken(), ref(e),
+			store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 	}
-	page, err = s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Ready}, Limit: 10})
+	page, err = s.Shards()[0].List(t.Context(),
+		store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{job.Ready}, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page.Jobs, 2)
 	for _, j := range page.Jobs {
 		require.Equal(t, "of-"+j.Lane, j.ID)
 	}
-	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, stats[0].Ready)
 }
@@ -119,7 +127,8 @@ func TestRead_DetectsReassignedNumbers(t *testing.T) {
 func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	const lanes, each = 100, 20
@@ -154,7 +163,8 @@ func TestResume_NotifiesEveryLaneOfManyJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, agenda, "no lane without a next moment")
 	for {
-		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
+		notified, err := s.Shards()[0].Wait(t.Context(),
+			store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 		require.NoError(t, err)
 		if len(notified) == 0 {
 			break

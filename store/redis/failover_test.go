@@ -34,7 +34,8 @@ func requireWakeup(t *testing.T, s *Store, shard int, id string) {
 		return err
 	})
 	requireRecovery(t, func() error {
-		notified, err := s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
+		notified, err := s.Shards()[shard].Wait(t.Context(),
+			store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 		if err == nil && len(notified) == 0 {
 			// Carry repeats the wake-up within a second, as it does in a process.
 			_, err = s.Shards()[shard].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -76,8 +77,8 @@ func TestFailover_OfSentinelsPrimary(t *testing.T) {
 	require.Greater(t, after.Revision, before.Revision)
 }
 
-// isolateReplica disconnects the only replica, so that it does not get later writes. promote kills the primary and waits until the
-// replica has taken over.
+// isolateReplica disconnects the only replica, so that it does not get later writes. promote kills the primary and
+// waits until the replica has taken over.
 func isolateReplica(t *testing.T, servers *redistest.Sentinel) (promote func()) {
 	t.Helper()
 	old, replica := servers.Master(), servers.Replicas()[0]
@@ -116,7 +117,8 @@ func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 	servers := redistest.StartSentinel(t, 1)
 	s := open(t, Options{URL: servers.URL()})
 	put := func(workers int) store.Topic {
-		topic, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Workers: workers}})
+		topic, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Workers: workers}})
 		require.NoError(t, err)
 		return topic
 	}
@@ -141,7 +143,9 @@ func TestFailover_OfAClusterServer(t *testing.T) {
 	taken, err := safe.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, 1, taken[0].Job.Durability.Replicas)
-	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second}) // it has a connection now
+	// it has a connection now
+	_, err = s.Shards()[shard].Wait(t.Context(),
+		store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.NoError(t, err)
 	servers.Master(servers.Slot(s.shards[shard].Keys.CarrierWakeup)).Kill()
 	servers.AwaitOK()
@@ -158,7 +162,8 @@ func TestCluster_SlotMovesWithItsJobs(t *testing.T) {
 	const shard = 3
 	_, err := s.Shards()[shard].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
-	_, err = s.Shards()[shard].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
+	_, err = s.Shards()[shard].Wait(t.Context(),
+		store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.NoError(t, err)
 	slot := servers.Slot(s.shards[shard].Keys.CarrierWakeup)
 	from := servers.Master(slot)

@@ -46,7 +46,8 @@ func TestFault_LostServerIsUnavailableUntilItReturns(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
 	settle(t, s, settlement(held[0], policy.Verdict{Kind: policy.Delivered}, 200))
 	requireRecovery(t, func() error { // its client looks for a server that was away once a second
-		_, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
+		_, err := s.Shards()[0].Wait(t.Context(),
+			store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 		return err
 	})
 }
@@ -172,7 +173,8 @@ func TestTopicStats_FailsIfAReadyListCannotBeRead(t *testing.T) {
 		first.Delay = time.Hour
 		insert(t, s, first, other)
 		require.NoError(t, s.Client.Set(t.Context(), s.shards[0].Keys.Ready("2"), "x", 0).Err())
-		_, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+		_, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 		require.ErrorContains(t, err, "WRONGTYPE")
 	})
 }
@@ -188,7 +190,8 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+			_, err := s.Shards()[0].Wait(ctx,
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return connections() != before }, time.Minute, time.Millisecond)
@@ -211,7 +214,8 @@ func TestWait_EndsWithItsContextAndIsUsableAfterwards(t *testing.T) {
 func TestLead_CopiesAPartlyWrittenPolicy(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		insert(t, s, entry("a"))
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
 		lead, err := s.Shards()[0].Lead(t.Context())
@@ -235,7 +239,8 @@ func TestLead_CopiesAPartlyWrittenPolicyWhileHeld(t *testing.T) {
 		insert(t, s, entry("a"))
 		lead, err := s.Shards()[0].Lead(t.Context())
 		require.NoError(t, err)
-		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+		_, err = store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 		require.NoError(t, err)
 		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
 		require.NoError(t, lead.Extend(t.Context()))
@@ -249,7 +254,8 @@ func TestLead_CopiesAPartlyWrittenPolicyWhileHeld(t *testing.T) {
 func TestResume_NotifiesEveryLane(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	put := func(paused bool) {
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	put(true)
@@ -267,7 +273,8 @@ func TestResume_NotifiesEveryLane(t *testing.T) {
 			break
 		}
 	}
-	notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
+	notified, err := s.Shards()[0].Wait(t.Context(),
+		store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Len(t, notified, lanes)
 }

@@ -78,7 +78,8 @@ func TestForget_KeepsLanesWhoseJobsAreKept(t *testing.T) {
 	_, err := s.Shards()[0].Get(t.Context(), ref("a"))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	sweepAll(t, s)
-	require.ElementsMatch(t, []string{"second", "waits"}, numberedLanes(t, s), "the oldest that is kept ended an hour later")
+	require.ElementsMatch(t, []string{"second", "waits"}, numberedLanes(t, s),
+		"the oldest that is kept ended an hour later")
 	found, err := s.Shards()[0].Get(t.Context(), ref("b"))
 	require.NoError(t, err)
 	require.Equal(t, "second", found.Lane)
@@ -122,7 +123,8 @@ func TestForget_ForgetsLanesOfInternalTopicsAndKeepsTheTopics(t *testing.T) {
 	sweepAll(t, s)
 	sweepAll(t, s)
 	require.Empty(t, numberedLanes(t, s))
-	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{"_own"}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{"_own"}})
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.EqualValues(t, 2, stats[0].Registered)
@@ -162,7 +164,8 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 	s, other := openChecked(t, clock), open(t, clock.options())
 	deliverJob(t, s, "a", "lane")
 	deliverJob(t, other, "b", "lane")
-	before, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Queues, (&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
+	before, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Queues,
+		(&job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}).String()).Result()
 	require.NoError(t, err)
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	sweepAll(t, s)
@@ -235,7 +238,8 @@ func TestForget_KeepsLanesOnTheAgenda(t *testing.T) {
 	s := openChecked(t, clock)
 	sh := s.shards[0]
 	deliverJob(t, s, "a", "lane")
-	number := s.Client.HGet(t.Context(), sh.Keys.Queues, job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
+	number := s.Client.HGet(t.Context(), sh.Keys.Queues,
+		job.Queue{Namespace: lane.Namespace, Topic: lane.Topic, Lane: "lane"}.String()).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	for _, key := range []string{sh.Keys.Agenda, sh.Keys.StaleAgenda, sh.Keys.StaleThrottles} {
 		require.NoError(t, s.Client.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: number}).Err())
@@ -299,7 +303,8 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 		complete = result.Complete
 	}
 	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a daily check")
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	for range 3 {
 		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
@@ -307,7 +312,8 @@ func TestForget_CountsFromTheLastJobWhateverLooksAtTheLane(t *testing.T) {
 	}
 	require.Equal(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a policy was put")
 	repairAll(t, s, 0)
-	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(), "after a crash that may have lost when it was")
+	require.NotEqual(t, idle, s.Client.HVals(t.Context(), sh.Keys.LastWakeups).Val(),
+		"after a crash that may have lost when it was")
 }
 
 // Counting reads every lane. If it cached them, they would displace those that a process works with.
@@ -337,7 +343,8 @@ func TestForget_CountsATopicOnceThoughItsScriptWasTorn(t *testing.T) {
 	s := openChecked(t, clock)
 	sh := s.shards[0]
 	deliverJob(t, s, "a", "lane")
-	of, all := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.TopicByName(layout.TopicName(lane.Namespace, layout.ForgottenTopic))
+	of, all := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic)),
+		sh.Keys.TopicByName(layout.TopicName(lane.Namespace, layout.ForgottenTopic))
 	counters := s.Client.HGetAll(t.Context(), of.Stats).Val()
 	clock.pass(*policy.Builtin().KeepDelivered.For + time.Hour)
 	forget := func() {

@@ -28,7 +28,10 @@ func TestFull_RefusesJobsAndDelivers(t *testing.T) {
 	insert(t, s, entry("a"), entry("b"), expiring, waiting, gone)
 	_, err := s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("gone"), store.Cancellation{})
 	require.NoError(t, err)
-	_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "u", Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}}})
+	_, err = store.PutTopic(t.Context(), s, store.Topic{
+		Namespace: lane.Namespace, Name: "u",
+		Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
+	})
 	require.NoError(t, err)
 	setMaxMemory(t, c, "1")
 
@@ -93,7 +96,8 @@ func TestFull_CopiesAMissingPolicy(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, Options{URL: server.URL()}), client(t, server.Addr())
 	insert(t, s, entry("a"))
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, c.Del(t.Context(), s.shards[0].Keys.Limits).Err())
 	setMaxMemory(t, c, "1")

@@ -24,7 +24,8 @@ func TestList_ReadsAPageOfLargeJobsInParts(t *testing.T) {
 			insert(t, s, e)
 		}
 		list := func(state job.State) (found []string) {
-			page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 500})
+			page, err := s.Shards()[0].List(t.Context(),
+				store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 500})
 			require.NoError(t, err)
 			require.False(t, page.More, "one page holds them all")
 			for _, j := range page.Jobs {

@@ -44,7 +44,8 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	insert(t, s, entry("a"))
 	put := func(name string, paused bool) {
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}})
 		require.NoError(t, err)
 	}
 	put(lane.Topic, false)
@@ -65,7 +66,8 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	claimed := claimAll(t, s, 1)
 	require.Len(t, claimed.Jobs, 1)
 	require.Equal(t, revision, claimed.Revision)
-	other, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Limits, layout.TopicName(lane.Namespace, "other")).Result()
+	other, err := s.Client.HGet(t.Context(), s.shards[0].Keys.Limits,
+		layout.TopicName(lane.Namespace, "other")).Result()
 	require.NoError(t, err)
 	require.Equal(t, s.Defaults, other)
 
@@ -77,7 +79,8 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 func TestLead_CarriesWithoutTheServerOfPolicies(t *testing.T) {
 	var passed time.Duration
 	s := open(t, Options{URL: redistest.Start(t).URL(), elapsed: func() time.Duration { return passed }})
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if it had not been copied
 	away := &without{key: layout.DocumentsKey("rb", store.KindTopic), gone: true}
@@ -90,6 +93,7 @@ func TestLead_CarriesWithoutTheServerOfPolicies(t *testing.T) {
 	away.gone = false
 	passed += 5 * time.Second
 	require.NoError(t, l.Extend(t.Context()))
-	require.EqualValues(t, 1, s.Client.Exists(t.Context(), s.shards[0].Keys.Limits).Val(), "they are copied when they can be had")
+	require.EqualValues(t, 1, s.Client.Exists(t.Context(), s.shards[0].Keys.Limits).Val(),
+		"they are copied when they can be had")
 	require.NoError(t, l.Release(t.Context()))
 }

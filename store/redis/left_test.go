@@ -19,7 +19,8 @@ func TestKeys_OfUnkeptJobsAreRemoved(t *testing.T) {
 	for most, want := range [][]string{{"again", "dead"}, {"again", "dead", "done-3"}} {
 		s := open(t, Options{URL: url, Limits: policy.Limits{KeepDelivered: policy.Retention{Max: new(int64(most))}}})
 		require.NoError(t, s.Client.FlushAll(t.Context()).Err())
-		insert(t, s, entry("done-1"), entry("again"), entry("done-2"), entry("dead"), entry("released"), entry("done-3"))
+		insert(t, s, entry("done-1"), entry("again"), entry("done-2"), entry("dead"),
+			entry("released"), entry("done-3"))
 		verdicts := map[string]policy.Verdict{
 			"again": {Kind: policy.Again, Wait: time.Hour}, "dead": {Kind: policy.Dead, Reason: policy.ReasonGaveUp},
 			"released": {Kind: policy.Released},
@@ -92,8 +93,8 @@ func (cutting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// A settlement leaves the agenda of its queues to the claim of the same round trip. Without that claim the queues must be processed in
-// time all the same.
+// A settlement leaves the agenda of its queues to the claim of the same round trip. Without that claim the queues must
+// be processed in time all the same.
 func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 	delivered := policy.Verdict{Kind: policy.Delivered}
 	for name, test := range map[string]struct {
@@ -102,9 +103,12 @@ func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 		jobs    []string
 		within  time.Duration
 	}{
-		"full":      {limit: 1, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
-		"not full":  {limit: 2, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
-		"a due job": {limit: 5, verdict: policy.Verdict{Kind: policy.Again, Wait: 100 * time.Millisecond}, jobs: []string{"a"}, within: time.Second},
+		"full":     {limit: 1, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
+		"not full": {limit: 2, verdict: delivered, jobs: []string{"a", "b", "c"}, within: 2 * time.Second},
+		"a due job": {
+			limit: 5, verdict: policy.Verdict{Kind: policy.Again, Wait: 100 * time.Millisecond},
+			jobs: []string{"a"}, within: time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Options{URL: redistest.Start(t).URL(), Limits: policy.Limits{Concurrency: test.limit}})
@@ -114,7 +118,8 @@ func TestSettle_SchedulesItsQueueWithoutALaterClaim(t *testing.T) {
 			held := claimAll(t, s, 1).Jobs
 			s.Client.AddHook(cutting{})
 			next := wants(1)
-			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(), []store.Settlement{settlement(held[0], test.verdict, 500)}, &next)
+			_, _, err := s.Shards()[0].Settle(t.Context(), store.NewToken(),
+				[]store.Settlement{settlement(held[0], test.verdict, 500)}, &next)
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			moment, err := s.Client.ZScore(t.Context(), s.shards[0].Keys.Agenda, "1").Result()
 			require.NoError(t, err)

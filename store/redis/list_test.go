@@ -112,7 +112,8 @@ func TestList_ReadsManyLanesInFewRoundTrips(t *testing.T) {
 	})
 	require.Equal(t, ids, slices.Sorted(slices.Values(readList(t, s, store.Filter{Limit: 500}, 20))))
 	require.ElementsMatch(t, ids[:100], readList(t, s, store.Filter{IDPrefix: "job-000", Limit: 500}, 50))
-	require.Empty(t, readList(t, s, store.Filter{States: []job.State{job.Running}, Limit: 500}, 25), "lanes without such jobs")
+	require.Empty(t, readList(t, s, store.Filter{States: []job.State{job.Running}, Limit: 500}, 25),
+		"lanes without such jobs")
 	require.Equal(t, ids[77:78], readList(t, s, store.Filter{Lane: "lane-77", Limit: 500}, 6))
 
 	q := lane
@@ -173,7 +174,8 @@ func TestList_ReadsEndedJobsOfManyTopicsInFewRoundTrips(t *testing.T) {
 		require.Equal(t, ids, readList(t, s, oldest, 12))
 		newest := slices.Clone(ids)
 		slices.Reverse(newest)
-		require.Equal(t, newest, readList(t, s, store.Filter{States: []job.State{job.Cancelled, job.Dead}, Limit: limit}, 12))
+		require.Equal(t, newest,
+			readList(t, s, store.Filter{States: []job.State{job.Cancelled, job.Dead}, Limit: limit}, 12))
 	}
 	require.ElementsMatch(t, ids[:0], readList(t, s, store.Filter{Reason: "unknown", Limit: 500}, 40))
 	require.Len(t, readList(t, s, store.Filter{Topic: "topic-7", Limit: 1}, 6), 2)
@@ -190,7 +192,10 @@ func TestList_ReadsALongLaneInFewRoundTrips(t *testing.T) {
 	require.Equal(t, ids, readList(t, s, store.Filter{Oldest: true, Limit: 500}, 8))
 	slices.Reverse(ids)
 	require.Equal(t, ids, readList(t, s, store.Filter{Limit: 77}, 8))
-	labelled := store.Filter{Topic: lane.Topic, Labels: []store.Label{{Key: "tenth", Value: "3"}}, Limit: 500, ScanLimit: 5_000}
+	labelled := store.Filter{
+		Topic: lane.Topic, Labels: []store.Label{{Key: "tenth", Value: "3"}},
+		Limit: 500, ScanLimit: 5_000,
+	}
 	require.Len(t, readList(t, s, labelled, 40), 600)
 	page, err := s.Shards()[0].List(t.Context(), store.Filter{
 		Namespace: lane.Namespace, Labels: []store.Label{{Key: "tenth", Value: "none"}}, Limit: 10, ScanLimit: 1_234,
@@ -266,7 +271,10 @@ func TestList_MissesNoJobThatMovesMeanwhile(t *testing.T) {
 	}
 	hook, calls := countTrips(s), 0
 	for _, oldest := range []bool{true, false} {
-		f := store.Filter{Namespace: lane.Namespace, Labels: []store.Label{{Key: "sixth", Value: "3"}}, Oldest: oldest, Limit: 500}
+		f := store.Filter{
+			Namespace: lane.Namespace, Labels: []store.Label{{Key: "sixth", Value: "3"}},
+			Oldest: oldest, Limit: 500,
+		}
 		before := moved()
 		var move func()
 		move = func() {
@@ -305,7 +313,8 @@ func TestList_ShowsARunningJobThatIsDueInTheFuture(t *testing.T) {
 			}
 		})
 		require.Eventually(t, func() bool {
-			claimed, err := s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Hour})
+			claimed, err := s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(),
+				store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Hour})
 			require.NoError(t, err)
 			return len(claimed) == 1
 		}, time.Minute, time.Millisecond)
@@ -329,9 +338,11 @@ func TestList_ShowsAJobOnceThatACrashLeftInTwoSets(t *testing.T) {
 			return float64(found.DueAt.UnixMilli())
 		}
 		topic := sh.Keys.Topic(lane.Namespace, lane.Topic)
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Due("1"), redis.Z{Score: score("a"), Member: "a"}, redis.Z{Score: 1, Member: "b"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.Due("1"), redis.Z{Score: score("a"), Member: "a"},
+			redis.Z{Score: 1, Member: "b"}).Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), topic.Dead, redis.Z{Score: score("c"), Member: "c"}).Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.TopicLanes(topic.Name), redis.Z{Member: lane.Lane + "\x000"}).Err())
+		require.NoError(t,
+			s.Client.ZAdd(t.Context(), sh.Keys.TopicLanes(topic.Name), redis.Z{Member: lane.Lane + "\x000"}).Err())
 		for _, limit := range []int{1, 2, 10} {
 			require.ElementsMatch(t, []string{"a", "b", "c"}, readList(t, s, store.Filter{Limit: limit}, 8))
 		}

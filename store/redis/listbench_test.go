@@ -16,8 +16,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// BenchmarkList reads pages of lists, one after the other. It reports the time and the round trips of a page, and the longest script.
-// There are 20,000 jobs, or as many as LIST_JOBS says:
+// BenchmarkList reads pages of lists, one after the other. It reports the time and the round trips of a page, and the
+// longest script. There are 20,000 jobs, or as many as LIST_JOBS says:
 //
 //	LIST_JOBS=1000000 go test -run '^$' -bench 'List$' -benchtime 100x -timeout 1h ./store/redis
 func BenchmarkList(b *testing.B) {
@@ -28,7 +28,10 @@ func BenchmarkList(b *testing.B) {
 		require.NoError(b, err)
 	}
 	keep := policy.Retention{For: new(24 * time.Hour), Max: new(int64(jobs)), MaxBytes: new(int64(1 << 40))}
-	s := open(b, Options{URL: redistest.Start(b).URL(), Limits: policy.Limits{Concurrency: jobs, KeepDelivered: keep, KeepDead: keep}})
+	s := open(b, Options{
+		URL:    redistest.Start(b).URL(),
+		Limits: policy.Limits{Concurrency: jobs, KeepDelivered: keep, KeepDead: keep},
+	})
 	fillLists(b, s, jobs)
 	trips := countTrips(s)
 	for _, c := range []struct {
@@ -37,12 +40,14 @@ func BenchmarkList(b *testing.B) {
 	}{
 		{"all jobs", store.Filter{}},
 		{"dead letters of all topics, newest first", store.Filter{States: []job.State{job.Dead}}},
-		{"ended jobs of all topics, oldest first", store.Filter{Oldest: true, States: []job.State{job.Dead, job.Delivered}}},
+		{"ended jobs of all topics, oldest " +
+			"first", store.Filter{Oldest: true, States: []job.State{job.Dead, job.Delivered}}},
 		{"one long lane, newest first", store.Filter{Topic: "long"}},
 		{"one long lane, ready jobs", store.Filter{Topic: "long", States: []job.State{job.Ready}, Oldest: true}},
 		{"many lanes", store.Filter{Topic: "lanes"}},
 		{"many lanes, running jobs", store.Filter{Topic: "lanes", States: []job.State{job.Running}}},
-		{"label of one of 1,000 dead letters", store.Filter{States: []job.State{job.Dead}, Labels: []store.Label{{Key: "n", Value: "8"}}}},
+		{"label of one of 1,000 dead " +
+			"letters", store.Filter{States: []job.State{job.Dead}, Labels: []store.Label{{Key: "n", Value: "8"}}}},
 		{"label of no job", store.Filter{Labels: []store.Label{{Key: "n", Value: "none"}}}},
 		{"prefix of no id", store.Filter{IDPrefix: "none"}},
 	} {
@@ -84,8 +89,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// fillLists registers jobs: two fifths that have ended in 200 topics, two in one lane of the topic long, some of them ready or running,
-// and one in 10,000 lanes of the topic lanes.
+// fillLists registers jobs: two fifths that have ended in 200 topics, two in one lane of the topic long, some of them
+// ready or running, and one in 10,000 lanes of the topic lanes.
 func fillLists(b *testing.B, s *Store, jobs int) {
 	b.Helper()
 	id := 0
@@ -134,6 +139,7 @@ func fillLists(b *testing.B, s *Store, jobs int) {
 	_, err = s.Shards()[0].Carry(b.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(b, err)
 	fill(jobs/5, func(i int, e *store.NewJob) {
-		e.Topic, e.Lane, e.RunAt = "lanes", fmt.Sprint("lane-", i%lanes), began.Add(time.Hour+time.Duration(i)*time.Millisecond)
+		e.Topic, e.Lane, e.RunAt = "lanes", fmt.Sprint("lane-", i%lanes),
+			began.Add(time.Hour+time.Duration(i)*time.Millisecond)
 	})
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// miniredis makes a Lua state of 100 kB for each call of a script, and four times less often collecting them costs little memory.
+	// miniredis makes a Lua state of 100 kB for each call of a script, and four times less often collecting them costs
+	// little memory.
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

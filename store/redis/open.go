@@ -67,7 +67,8 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	for _, sh := range shards {
 		repairer := repair.New(sh, s.health, s.repairs)
 		s.shards = append(s.shards, &storeShard{
-			Shard: sh, Queue: queue.New(sh), Jobs: jobs.New(sh, s.health), Keeper: keeper.New(sh, process, s.documents, repairer),
+			Shard: sh, Queue: queue.New(sh), Jobs: jobs.New(sh, s.health),
+			Keeper:   keeper.New(sh, process, s.documents, repairer),
 			Repairer: repairer, Counts: &counts.Counts{Shard: sh}, Lanes: &settings.Lanes{Shard: sh},
 		})
 	}
@@ -80,8 +81,8 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// openMeta checks the layout's version, or writes it to a new store, and returns the number of shards. It writes only missing
-// fields, so that existing data can be opened while memory is full.
+// openMeta checks the layout's version, or writes it to a new store, and returns the number of shards. It writes only
+// missing fields, so that existing data can be opened while memory is full.
 func (s *Store) openMeta(ctx context.Context, o *Options) (n int, err error) {
 	key, shards := layout.MetaKey(o.Prefix), o.Shards
 	first := max(shards, 1)

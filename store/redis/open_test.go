@@ -82,7 +82,8 @@ func TestOpen_ShowsNoPassword(t *testing.T) {
 	for _, url := range []string{
 		"redis://:s3cret@127.0.0.1:1", "redis://:s3cret@127.0.0.1:99999999/x", "redis://:s3cret%zz@h",
 		"redis://user:s3cret/abc@127.0.0.1", "redis://user:s3cret#abc@127.0.0.1", "redis://user:s3cret?abc@127.0.0.1",
-		"redis://user:1/s3cret@127.0.0.1", "redis://user:1#s3cret@127.0.0.1", "redis://user:1?s3cret@127.0.0.1", "s3cret://h",
+		"redis://user:1/s3cret@127.0.0.1", "redis://user:1#s3cret@127.0.0.1",
+		"redis://user:1?s3cret@127.0.0.1", "s3cret://h",
 	} {
 		_, err := Open(t.Context(), Options{URL: url})
 		require.Error(t, err)

@@ -15,11 +15,11 @@ import (
 type Options struct {
 	// URL is parsed by connect.ParseAddress. Required.
 	URL string
-	// Shards is the number of shards, 1 to job.MaxShards. Existing data must have the same number. Zero: that of existing data, else 1,
-	// on a cluster 16.
+	// Shards is the number of shards, 1 to job.MaxShards. Existing data must have the same number. Zero: that of
+	// existing data, else 1, on a cluster 16.
 	Shards int
-	// Wait is the durability that writes of the API wait for: registrations, replacements, cancellations, revivals, settings and
-	// alarms. Zero: they do not wait.
+	// Wait is the durability that writes of the API wait for: registrations, replacements, cancellations, revivals,
+	// settings and alarms. Zero: they do not wait.
 	Wait connect.Wait
 	// Limits are those of topics without a policy; unset fields take those of policy.Builtin().
 	Limits policy.Limits

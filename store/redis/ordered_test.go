@@ -48,7 +48,8 @@ func TestOrdered_ALostOrderIsMadeAgain(t *testing.T) {
 		require.EqualValues(t, 1, s.Client.ZRem(t.Context(), keys.Due("1"), "d").Val())
 		require.NoError(t, s.Client.HDel(t.Context(), keys.Jobs, "d").Err())
 		deliverInTurn(t, s, "e")
-		require.Empty(t, s.Client.ZRange(t.Context(), keys.OrderedJobs("1"), 0, -1).Val(), "nothing is left of jobs that ended or were lost")
+		require.Empty(t, s.Client.ZRange(t.Context(), keys.OrderedJobs("1"), 0, -1).Val(),
+			"nothing is left of jobs that ended or were lost")
 	})
 }
 

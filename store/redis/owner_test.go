@@ -14,7 +14,8 @@ import (
 // putLimit sets the concurrency of the test lane.
 func putLimit(t *testing.T, s *Store, limit int) error {
 	t.Helper()
-	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: limit}})
+	_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+		store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: limit}})
 	return err
 }
 

@@ -33,7 +33,8 @@ var rates = []struct {
 // rateSpan is longer than each window.
 const rateSpan = 1200 * time.Millisecond
 
-// starts records when attempts began, by the server's clock: at a random time within the slack after their claim or grant.
+// starts records when attempts began, by the server's clock: at a random time within the slack after their claim or
+// grant.
 type starts struct {
 	mu sync.Mutex
 	at []time.Time
@@ -133,7 +134,10 @@ func TestRate_TopicHoldsInEveryWindowOverProcesses(t *testing.T) {
 			t.Parallel()
 			var begun starts
 			runTogether(t, openThree(t), &begun, c.rate, func(s *Store) error {
-				ask := store.PermitRequest{Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate, Starts: 4, Slack: c.slack}
+				ask := store.PermitRequest{
+					Namespace: lane.Namespace, Topic: lane.Topic, Rate: c.rate,
+					Starts: 4, Slack: c.slack,
+				}
 				permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
 				if err != nil {
 					return err
@@ -184,7 +188,8 @@ func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 		}
 
 		jobs := testlevel.Of(160, 500)
-		putLane(t, s, policy.Lane{LaneConcurrency: jobs, LaneRate: policy.Rate{Starts: policy.MaxStarts, Per: time.Minute}})
+		putLane(t, s,
+			policy.Lane{LaneConcurrency: jobs, LaneRate: policy.Rate{Starts: policy.MaxStarts, Per: time.Minute}})
 		entries := make([]store.NewJob, jobs)
 		for i := range entries {
 			entries[i] = entry(fmt.Sprint("job-", i))

@@ -84,8 +84,8 @@ func addRepairs(to, more map[store.RepairKind]int) {
 	}
 }
 
-// requireRepair checks the first shard, and returns the repairs. It requires consistent data afterwards, and that another check finds
-// nothing.
+// requireRepair checks the first shard, and returns the repairs. It requires consistent data afterwards, and that
+// another check finds nothing.
 func requireRepair(tb testing.TB, s *Store) map[store.RepairKind]int {
 	tb.Helper()
 	found := repairAll(tb, s, 0)
@@ -121,7 +121,8 @@ func requireConsistent(tb testing.TB, s *Store) {
 				places[m] = append(places[m], kind+":"+number)
 			}
 		}
-		require.Equal(tb, len(due)+len(ready)+len(claimed) > 0, slices.Contains(agenda, number), "queue %s on the agenda", name)
+		require.Equal(tb, len(due)+len(ready)+len(claimed) > 0, slices.Contains(agenda, number),
+			"queue %s on the agenda", name)
 		for _, z := range s.Client.ZRangeWithScores(ctx, sh.Keys.Due(number), 0, -1).Val() {
 			q, _ := layout.ParseQueue(name)
 			found, err := s.Shards()[0].Get(ctx, job.Ref{Namespace: q.Namespace, ID: z.Member.(string)})
@@ -188,7 +189,9 @@ func fillStore(tb testing.TB, s *Store, jobs int) {
 		}
 		insert(tb, s, entries...)
 	}
-	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {Namespace: lane.Namespace, Topic: "other", Lane: "l"}} {
+	for _, q := range []job.Queue{lane, {Namespace: lane.Namespace, Topic: lane.Topic, Lane: "m"}, {
+		Namespace: lane.Namespace, Topic: "other", Lane: "l",
+	}} {
 		request := wants(max(jobs/4, 1))
 		request.Queues[0].Queue, request.Queues[0].Ahead = q, jobs
 		claimed, err := s.Shards()[0].Claim(ctx, store.NewToken(), request)
@@ -221,7 +224,9 @@ func sampleJobs(tb testing.TB, s *Store) map[string]string {
 	ctx, sh := tb.Context(), s.shards[0]
 	t := sh.Keys.TopicByName(layout.TopicName(lane.Namespace, lane.Topic))
 	found := map[string]string{}
-	for place, key := range map[string]string{"due": sh.Keys.Due("1"), "claimed": sh.Keys.Claimed("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled} {
+	for place, key := range map[string]string{
+		"due": sh.Keys.Due("1"), "claimed": sh.Keys.Claimed("1"), "d": t.Done, "x": t.Dead, "c": t.Cancelled,
+	} {
 		members, err := s.Client.ZRange(ctx, key, 0, 0).Result()
 		require.NoError(tb, err)
 		if len(members) > 0 {
@@ -254,30 +259,60 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		do   func(at map[string]string)
 		kind store.RepairKind
 	}{
-		"a job lost from due":     {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
-		"a job lost from ready":   {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
-		"a job lost from claimed": {func(at map[string]string) { c.ZRem(ctx, claimed, at["claimed"]) }, store.RepairUnplaced},
-		"a job lost from done":    {func(at map[string]string) { c.ZRem(ctx, of.Done, at["d"]) }, store.RepairUnplaced},
-		"a job lost from dead":    {func(at map[string]string) { c.ZRem(ctx, of.Dead, at["x"]) }, store.RepairUnplaced},
-		"ready twice":             {func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced},
-		"ready and due":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]}) }, store.RepairMisplaced},
-		"due and ready":           {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
-		"due and claimed":         {func(at map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 1, Member: at["due"]}) }, store.RepairMisplaced},
-		"claimed and due":         {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["claimed"]}) }, store.RepairMisplaced},
-		"claimed and ready":       {func(at map[string]string) { c.LPush(ctx, ready, at["claimed"]) }, store.RepairMisplaced},
-		"due too early":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["due"]}) }, ""},
-		"ended and due":           {func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
-		"ended and ready":         {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
-		"ended and claimed":       {func(at map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced},
-		"dead and done":           {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["x"]}) }, store.RepairMisplaced},
-		"waiting and done":        {func(at map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["due"]}) }, store.RepairMisplaced},
-		"nothing due":             {func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"nothing ready":           {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
-		"nothing claimed":         {func(map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"nothing done":            {func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob},
-		"a record lost":           {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["due"]) }, store.RepairNoJob},
-		"an ended record lost":    {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["d"]) }, store.RepairLeftover},
-		"a run lost":              {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["claimed"]) }, store.RepairMisplaced},
+		"a job lost from due": {func(at map[string]string) { c.ZRem(ctx, due, at["due"]) }, store.RepairUnplaced},
+		"a job lost from " +
+			"ready": {func(at map[string]string) { c.LRem(ctx, ready, 0, at["ready"]) }, store.RepairUnplaced},
+		"a job lost from " +
+			"claimed": {func(at map[string]string) { c.ZRem(ctx, claimed, at["claimed"]) }, store.RepairUnplaced},
+		"a job lost from done": {func(at map[string]string) { c.ZRem(ctx, of.Done, at["d"]) }, store.RepairUnplaced},
+		"a job lost from dead": {func(at map[string]string) { c.ZRem(ctx, of.Dead, at["x"]) }, store.RepairUnplaced},
+		"ready twice": {
+			func(at map[string]string) { c.RPush(ctx, ready, at["ready"]) }, store.RepairMisplaced,
+		},
+		"ready and due": {func(at map[string]string) {
+			c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["ready"]})
+		}, store.RepairMisplaced},
+		"due and ready": {func(at map[string]string) { c.LPush(ctx, ready, at["due"]) }, store.RepairMisplaced},
+		"due and claimed": {func(at map[string]string) {
+			c.ZAdd(ctx, claimed, redis.Z{Score: 1, Member: at["due"]})
+		}, store.RepairMisplaced},
+		"claimed and due": {func(at map[string]string) {
+			c.ZAdd(ctx, due, redis.Z{Score: 1, Member: at["claimed"]})
+		}, store.RepairMisplaced},
+		"claimed and " +
+			"ready": {func(at map[string]string) { c.LPush(ctx, ready, at["claimed"]) }, store.RepairMisplaced},
+		"due too early": {
+			func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["due"]}) }, "",
+		},
+		"ended and due": {
+			func(at map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: at["d"]}) }, store.RepairMisplaced,
+		},
+		"ended and ready": {func(at map[string]string) { c.LPush(ctx, ready, at["x"]) }, store.RepairMisplaced},
+		"ended and claimed": {func(at map[string]string) {
+			c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: at["d"]})
+		}, store.RepairMisplaced},
+		"dead and done": {func(at map[string]string) {
+			c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["x"]})
+		}, store.RepairMisplaced},
+		"waiting and done": {func(at map[string]string) {
+			c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: at["due"]})
+		}, store.RepairMisplaced},
+		"nothing due": {
+			func(map[string]string) { c.ZAdd(ctx, due, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob,
+		},
+		"nothing ready": {func(map[string]string) { c.LPush(ctx, ready, "none", "none") }, store.RepairNoJob},
+		"nothing claimed": {
+			func(map[string]string) { c.ZAdd(ctx, claimed, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob,
+		},
+		"nothing done": {
+			func(map[string]string) { c.ZAdd(ctx, of.Done, redis.Z{Score: 7, Member: "none"}) }, store.RepairNoJob,
+		},
+		"a record lost": {
+			func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["due"]) }, store.RepairNoJob,
+		},
+		"an ended record " +
+			"lost": {func(at map[string]string) { c.HDel(ctx, sh.Keys.Jobs, at["d"]) }, store.RepairLeftover},
+		"a run lost": {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["claimed"]) }, store.RepairMisplaced},
 		"a lease of another queue": {func(at map[string]string) {
 			run := c.HGet(ctx, sh.Keys.Runs, at["claimed"]).Val()
 			c.HSet(ctx, sh.Keys.Runs, at["claimed"], strings.Replace(run, "@1 ", "@9 ", 1))
@@ -286,37 +321,59 @@ func TestRepair_HealsWhatDoesNotAgree(t *testing.T) {
 		"a queue late on the agenda": {func(map[string]string) {
 			c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: float64(layout.Never), Member: "1"})
 		}, store.RepairAgenda},
-		"no queue on the agenda":     {func(map[string]string) { c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue},
-		"all of due":                 {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
-		"all of ready":               {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
-		"all of claimed":             {func(map[string]string) { c.Del(ctx, claimed) }, store.RepairUnplaced},
-		"all of the agenda":          {func(map[string]string) { c.Del(ctx, sh.Keys.Agenda) }, store.RepairAgenda},
-		"a name":                     {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
-		"a number":                   {func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue},
-		"a topic":                    {func(map[string]string) { c.ZRem(ctx, sh.Keys.Topics, of.Name) }, store.RepairQueue},
-		"the lanes of a topic":       {func(map[string]string) { c.Del(ctx, sh.Keys.TopicLanes(of.Name)) }, store.RepairQueue},
-		"ready counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
-		"claimed counted wrong":      {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "claimed", 2) }, store.RepairCounter},
-		"registered one short":       {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
-		"delivered one short":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
-		"unfinished bytes too many":  {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "b", 1000) }, store.RepairCounter},
-		"bytes counted wrong":        {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
+		"no queue on the agenda": {
+			func(map[string]string) { c.ZAdd(ctx, sh.Keys.Agenda, redis.Z{Score: 7, Member: "77"}) }, store.RepairQueue,
+		},
+		"all of due":        {func(map[string]string) { c.Del(ctx, due) }, store.RepairUnplaced},
+		"all of ready":      {func(map[string]string) { c.Del(ctx, ready) }, store.RepairUnplaced},
+		"all of claimed":    {func(map[string]string) { c.Del(ctx, claimed) }, store.RepairUnplaced},
+		"all of the agenda": {func(map[string]string) { c.Del(ctx, sh.Keys.Agenda) }, store.RepairAgenda},
+		"a name":            {func(map[string]string) { c.HDel(ctx, sh.Keys.Names, "1") }, store.RepairQueue},
+		"a number": {
+			func(map[string]string) { c.HDel(ctx, sh.Keys.Queues, lane.String()) }, store.RepairQueue,
+		},
+		"a topic": {
+			func(map[string]string) { c.ZRem(ctx, sh.Keys.Topics, of.Name) }, store.RepairQueue,
+		},
+		"the lanes of a " +
+			"topic": {func(map[string]string) { c.Del(ctx, sh.Keys.TopicLanes(of.Name)) }, store.RepairQueue},
+		"ready counted " +
+			"wrong": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "ready", -3) }, store.RepairCounter},
+		"claimed counted " +
+			"wrong": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "claimed", 2) }, store.RepairCounter},
+		"registered one " +
+			"short": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "reg", -1) }, store.RepairCounter},
+		"delivered one " +
+			"short": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "d", -1) }, store.RepairCounter},
+		"unfinished bytes too " +
+			"many": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "b", 1000) }, store.RepairCounter},
+		"bytes counted " +
+			"wrong": {func(map[string]string) { c.HIncrBy(ctx, of.Stats, "db", 1000) }, store.RepairCounter},
 		"no counters":                {func(map[string]string) { c.Del(ctx, of.Stats) }, store.RepairCounter},
 		"an outbox without order":    {func(map[string]string) { c.Del(ctx, sh.Keys.OutboxQueue) }, store.RepairOutbox},
 		"an order without an outbox": {func(map[string]string) { c.Del(ctx, sh.Keys.Outbox) }, store.RepairNoJob},
 		"a run of no job": {func(at map[string]string) {
 			c.HSet(ctx, sh.Keys.Runs, "none", c.HGet(ctx, sh.Keys.Runs, at["d"]).Val())
 		}, store.RepairLeftover},
-		"attempts of no job":    {func(map[string]string) { c.HSet(ctx, sh.Keys.Attempts, "none", "{}\n") }, store.RepairLeftover},
-		"an id of no job":       {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01p") }, store.RepairLeftover},
-		"an id never forgotten": {func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover},
+		"attempts of no job": {
+			func(map[string]string) { c.HSet(ctx, sh.Keys.Attempts, "none", "{}\n") }, store.RepairLeftover,
+		},
+		"an id of no job": {
+			func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01p") }, store.RepairLeftover,
+		},
+		"an id never forgotten": {
+			func(map[string]string) { c.HSet(ctx, sh.Keys.IDs, "none", "\x01pd 5 - 7") }, store.RepairLeftover,
+		},
 		"a lease without an end": {func(at map[string]string) {
-			c.ZAdd(ctx, claimed, redis.Z{Score: float64(time.Now().Add(99 * time.Hour).UnixMilli()), Member: at["claimed"]})
+			c.ZAdd(ctx, claimed,
+				redis.Z{Score: float64(time.Now().Add(99 * time.Hour).UnixMilli()), Member: at["claimed"]})
 		}, store.RepairLease},
-		"an expiry of no job": {func(map[string]string) { c.ZAdd(ctx, sh.Keys.TTL, redis.Z{Score: 7, Member: "none"}) }, store.RepairLeftover},
-		"no expiries":         {func(map[string]string) { c.Del(ctx, sh.Keys.TTL) }, store.RepairLifetime},
-		"an ended run lost":   {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["d"]) }, store.RepairMisplaced},
-		"a dead run lost":     {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["x"]) }, store.RepairMisplaced},
+		"an expiry of no job": {func(map[string]string) {
+			c.ZAdd(ctx, sh.Keys.TTL, redis.Z{Score: 7, Member: "none"})
+		}, store.RepairLeftover},
+		"no expiries":       {func(map[string]string) { c.Del(ctx, sh.Keys.TTL) }, store.RepairLifetime},
+		"an ended run lost": {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["d"]) }, store.RepairMisplaced},
+		"a dead run lost":   {func(at map[string]string) { c.HDel(ctx, sh.Keys.Runs, at["x"]) }, store.RepairMisplaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, c.FlushDB(ctx).Err())
@@ -476,7 +533,8 @@ func TestRepair_ChecksManyTopicsInOneStep(t *testing.T) {
 	scripts := 0
 	s.Client.AddHook(&failing{fails: func(string) bool { scripts++; return false }})
 	found := repairAll(t, s, 0)
-	require.Equal(t, map[store.RepairKind]int{store.RepairNoJob: 4, store.RepairCounter: 8}, found, "claimed and cb of each")
+	require.Equal(t, map[store.RepairKind]int{store.RepairNoJob: 4, store.RepairCounter: 8}, found,
+		"claimed and cb of each")
 	require.Less(t, scripts, topics/4, "scripts of a whole check")
 	requireConsistent(t, s)
 }
@@ -519,14 +577,17 @@ func TestClaim_SkipsJobsThatHaveEndedOrAreClaimed(t *testing.T) {
 		settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		ready, due := s.shards[0].Keys.Ready("1"), s.shards[0].Keys.Due("1")
 		require.NoError(t, s.Client.RPush(t.Context(), ready, "ended", "claimed").Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"}, redis.Z{Score: 1, Member: "claimed"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: "ended"},
+			redis.Z{Score: 1, Member: "claimed"}).Err())
 		insert(t, s, entry("next"))
 		jobs := claimAll(t, s, 10).Jobs
 		require.Len(t, jobs, 1)
 		require.Equal(t, "next", jobs[0].ID)
-		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200), settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
+		settle(t, s, settlement(claimed.Jobs[1], policy.Verdict{Kind: policy.Delivered}, 200),
+			settlement(jobs[0], policy.Verdict{Kind: policy.Delivered}, 200))
 		requireRepair(t, s)
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 		require.NoError(t, err)
 		require.EqualValues(t, 3, stats[0].Delivered)
 		require.EqualValues(t, 3, stats[0].Registered)
@@ -559,8 +620,10 @@ func TestCounters_AreWrittenAsSums(t *testing.T) {
 	commands, err := client(t, server.Addr()).InfoMap(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	require.NotContains(t, commands["Commandstats"], "cmdstat_hincrby")
-	bytes := s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "a").Val() + s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "b").Val()
-	require.Equal(t, map[string]string{"reg": "2", "ready": "2", "b": fmt.Sprint(bytes)}, s.Client.HGetAll(t.Context(), stats).Val())
+	bytes := s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "a").Val() +
+		s.Client.HStrLen(t.Context(), s.shards[0].Keys.Jobs, "b").Val()
+	require.Equal(t, map[string]string{"reg": "2", "ready": "2", "b": fmt.Sprint(bytes)},
+		s.Client.HGetAll(t.Context(), stats).Val())
 }
 
 // Whatever is damaged at random, the data are consistent after a check, and no job with a record is stuck.
@@ -570,7 +633,8 @@ func TestRepair_HealsRandomDamage(t *testing.T) {
 	for seed := range testlevel.Of[uint64](6, 20) {
 		require.NoError(t, s.Client.FlushDB(ctx).Err())
 		sh.ForgetQueues()
-		_, err := store.PutTopic(ctx, s, store.Topic{Namespace: lane.Namespace, Name: "other", Policy: policy.Topic{Ordered: seed%2 == 0}})
+		_, err := store.PutTopic(ctx, s,
+			store.Topic{Namespace: lane.Namespace, Name: "other", Policy: policy.Topic{Ordered: seed%2 == 0}})
 		require.NoError(t, err)
 		fillStore(t, s, 120)
 		random := rand.New(rand.NewPCG(seed, seed))
@@ -583,14 +647,16 @@ func TestRepair_HealsRandomDamage(t *testing.T) {
 	}
 }
 
-// damageRandomKey removes or moves an entry of a random key of the first shard, but never both the name and the number of a queue.
+// damageRandomKey removes or moves an entry of a random key of the first shard, but never both the name and the number
+// of a queue.
 func damageRandomKey(t *testing.T, s *Store, random *rand.Rand) {
 	ctx, sh, c := t.Context(), s.shards[0], s.Client
 	all, err := c.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	slices.Sort(all)
 	all = slices.DeleteFunc(all, func(key string) bool {
-		return !strings.HasPrefix(key, sh.Keys.Tag) || strings.Contains(key, "reply:") || key == sh.Keys.Names || key == sh.Keys.Checked
+		return !strings.HasPrefix(key, sh.Keys.Tag) || strings.Contains(key, "reply:") || key == sh.Keys.Names ||
+			key == sh.Keys.Checked
 	})
 	key := all[random.IntN(len(all))]
 	pick := func(from []string) string {

@@ -27,7 +27,8 @@ func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 			changes = append(changes, func() (job.Job, error) { return change(token) })
 		}
 		add(func(token store.Token) (job.Job, error) {
-			return s.Shards()[0].Replace(t.Context(), token, ref("edited"), store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{}})
+			return s.Shards()[0].Replace(t.Context(), token, ref("edited"),
+				store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{}})
 		})
 		add(func(token store.Token) (job.Job, error) { return reviveOne(t, s, token, "revived", 0) })
 		for range 2 { // the second finds the mark
@@ -41,9 +42,11 @@ func TestRepeat_ReturnsTheResultAfterTheJobIsGone(t *testing.T) {
 			first[i], err = change()
 			require.NoError(t, err)
 		}
-		_, err = store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
-			KeepDelivered: policy.Retention{For: new(time.Duration(0))},
-		}})
+		_, err = store.PutTopic(
+			t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{
+				KeepDelivered: policy.Retention{For: new(time.Duration(0))},
+			}},
+		)
 		require.NoError(t, err)
 		settle(t, s, settlement(claimed[2], policy.Verdict{Kind: policy.Dead}, 500))
 		rest := claimAll(t, s, 3).Jobs

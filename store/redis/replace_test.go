@@ -23,7 +23,8 @@ func TestReplace_KeepsFieldsOfANewerVersion(t *testing.T) {
 		newer := codec.AppendField(nil, 60, []byte("from the future"))
 		require.NoError(t, s.Client.HSet(t.Context(), key, "a", before+string(newer)).Err())
 
-		edited, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.URL = "https://other.example/" })
+		edited, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"),
+			func(spec *job.Spec) { spec.URL = "https://other.example/" })
 		require.NoError(t, err)
 		require.Equal(t, "https://other.example/", edited.URL)
 		require.False(t, edited.ExpiresAt.IsZero())

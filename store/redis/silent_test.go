@@ -50,7 +50,8 @@ func TestDial_DetectsAllSilentConnectionsAtOnce(t *testing.T) {
 func TestDial_DoesNotUseClosedTLSConnections(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartTLS(t, "--appendonly", "yes")
-	s := open(t, Options{URL: server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key})
+	s := open(t,
+		Options{URL: server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key})
 	var busy sync.WaitGroup
 	for range 32 {
 		busy.Go(func() { _ = s.Ping(t.Context()) })
@@ -87,7 +88,8 @@ func TestWait_EndsOnASilentConnection(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + proxy.Addr() + "?read_timeout=5s"})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
+		_, err := s.Shards()[0].Wait(context.WithoutCancel(t.Context()),
+			store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Minute})
 		ended <- err
 	}()
 	admin := client(t, server.Addr())

@@ -58,7 +58,9 @@ func (s *Store) Shards() []store.Shard {
 }
 
 // PutDocument implements store.Settings.
-func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s *Store) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	return s.documents.PutDocument(ctx, token, doc, limits)
 }
 
@@ -67,15 +69,17 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 	return s.documents.GetDocuments(ctx, keys)
 }
 
-// ListDocuments implements store.Settings. It also checks the servers: a process that only registers jobs may make no other call
-// regularly.
-func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+// ListDocuments implements store.Settings. It also checks the servers: a process that only registers jobs may make no
+// other call regularly.
+func (s *Store) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	s.health.Check(ctx)
 	return s.documents.ListDocuments(ctx, after, limit, known)
 }
 
-// Ping writes a key with a TTL to each shard: a read-only server is of no use, and on a cluster each server has other shards. It
-// also returns what package health found.
+// Ping writes a key with a TTL to each shard: a read-only server is of no use, and on a cluster each server has other
+// shards. It also returns what package health found.
 func (s *Store) Ping(ctx context.Context) error {
 	pipe := s.Client.Pipeline()
 	for _, sh := range s.shards {

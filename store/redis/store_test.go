@@ -59,8 +59,9 @@ var lane = job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"}
 // entry returns a job of the test queue, due now.
 func entry(id string) store.NewJob {
 	return store.NewJob{New: job.New{Spec: job.Spec{
-		ID: id, Queue: lane, URL: "https://example.com/hooks/0123456789", Method: "POST", ContentType: "application/json",
-		BodyKind: job.BodyJSON, Body: fmt.Appendf(nil, `{"id":%q,"padding":"%041d"}`, "x", 0),
+		ID: id, Queue: lane, URL: "https://example.com/hooks/0123456789", Method: "POST",
+		ContentType: "application/json",
+		BodyKind:    job.BodyJSON, Body: fmt.Appendf(nil, `{"id":%q,"padding":"%041d"}`, "x", 0),
 	}}}
 }
 
@@ -92,8 +93,8 @@ func settlement(h store.ClaimedJob, v policy.Verdict, status int) store.Settleme
 	return store.Settlement{
 		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v,
 		Attempt: job.Attempt{
-			N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: status,
-			Verdict: v.Kind.String(), Reason: v.Reason,
+			N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(),
+			Duration: time.Millisecond, Status: status, Verdict: v.Kind.String(), Reason: v.Reason,
 		},
 	}
 }
@@ -157,7 +158,8 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.Equal(t, 1, got.FailedAttempts)
 		require.Len(t, got.History, 1)
 
-		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
+		edited, err := s.Shards()[0].Replace(t.Context(), store.NewToken(), ref("a"),
+			store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 		require.NoError(t, err)
 		require.Equal(t, job.Ready, edited.State)
 		require.EqualValues(t, 2, edited.Version)
@@ -175,7 +177,8 @@ func TestStore_DeliversAJob(t *testing.T) {
 		again := insert(t, s, e)
 		require.Equal(t, store.Existing, again[0].Outcome)
 
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: "default", Topic: "t", States: []job.State{job.Delivered}, Limit: 5})
+		page, err := s.Shards()[0].List(t.Context(),
+			store.Filter{Namespace: "default", Topic: "t", States: []job.State{job.Delivered}, Limit: 5})
 		require.NoError(t, err)
 		require.Len(t, page.Jobs, 1)
 		require.Nil(t, page.Jobs[0].Body)
@@ -188,7 +191,8 @@ func TestStore_DeliversAJob(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, job.Cancelled, cancelled.State)
 
-		stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
+		stats, err := s.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Limit: store.MaxBatch})
 		require.NoError(t, err)
 		require.Equal(t, []store.TopicStats{{Namespace: "default", Topic: "t", Registered: 1, Cancelled: 1}}, stats)
 		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})

@@ -28,7 +28,8 @@ func TestCarry_ForgetsRemovedThrottles(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Score: 1, Member: number}).Err())
 		for i := range 3 * carriedQueues { // of queues that do not exist, and checked first
-			require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
+			require.NoError(t,
+				s.Client.ZAdd(t.Context(), sh.Keys.ThrottleQueue, redis.Z{Member: fmt.Sprint(9000 + i)}).Err())
 		}
 		carry := func(rounds int) (next time.Duration) {
 			for range rounds {

@@ -21,7 +21,8 @@ import (
 func hasThrottles(t *testing.T, s *Store) bool {
 	t.Helper()
 	sh := s.shards[0]
-	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue, sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
+	n, err := s.Client.Exists(t.Context(), sh.Keys.Throttles, sh.Keys.ThrottleQueue,
+		sh.Keys.Topic(lane.Namespace, lane.Topic).Open).Result()
 	require.NoError(t, err)
 	return n > 0
 }
@@ -100,7 +101,8 @@ func TestThrottle_BreakerOutlivesItsRetentionDuringAProbe(t *testing.T) {
 	clock.pass(store.BreakerRetention + time.Second)
 	_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{})
 	require.NoError(t, err)
-	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	settle(t, s, settlement(claimed.Jobs[0], policy.Verdict{Kind: policy.Released}, 0))
@@ -169,7 +171,8 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 		put := putLane(t, s, policy.Lane{Paused: true})
 		insert(t, s, entry("a"))
 		c := sh.NewCall(scriptPutLane, sh.Keys.Reply(string(store.NewToken()), "l"), nil, nil, 5)
-		c.Keys = append(c.Keys, sh.Keys.LaneSettings, sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
+		c.Keys = append(c.Keys, sh.Keys.LaneSettings,
+			sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
 		c.Add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.Run(t.Context(), c)
 		require.ErrorIs(t, err, script.ErrStale, "else no wake-up would be written")
@@ -215,7 +218,8 @@ func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 	for i := range 300 {
 		q := lane
 		q.Lane = fmt.Sprint("other", i)
-		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
+		_, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+			store.Lane{Queue: q, Settings: policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}}})
 		require.NoError(t, err)
 		e := entry(q.Lane)
 		e.Queue = q
@@ -229,7 +233,8 @@ func TestThrottle_CallsDoNotGrowWithOtherLanes(t *testing.T) {
 		settle(t, s, item)
 	}
 	require.InDelta(t, few, commands("many"), 5, "but for whether the carrier is woken")
-	stats, err := s.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 300, stats[0].OpenBreakers)
 }

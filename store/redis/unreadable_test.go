@@ -42,7 +42,10 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, keys := t.Context(), s.shards[0].Keys
 	list := func(state job.State) (ids []string) {
-		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Oldest: true, Limit: 1}
+		filter := store.Filter{
+			Namespace: lane.Namespace, Topic: lane.Topic,
+			States: []job.State{state}, Oldest: true, Limit: 1,
+		}
 		for more := true; more; {
 			page, err := s.Shards()[0].List(ctx, filter)
 			require.NoError(t, err)
@@ -78,7 +81,8 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 		require.Contains(t, log.String(), "job="+id+" ")
 	}
 	require.NoError(t, s.Client.LPush(ctx, keys.Ready("1"), "torn").Err())
-	stats, err := s.Shards()[0].TopicStats(ctx, store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := s.Shards()[0].TopicStats(ctx,
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, len(entries)+1, stats[0].Ready)
 	_, err = s.Shards()[0].Totals(ctx, lane.Namespace)
@@ -95,13 +99,20 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 	settle(t, s, items...)
 	require.Equal(t, []string{"1", "2"}, list(job.Dead))
 
-	revived, err := s.Shards()[0].Revive(ctx, store.NewToken(), []store.Revival{{Ref: ref("1")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}, {Ref: ref("torn-queue")}})
+	revived, err := s.Shards()[0].Revive(ctx, store.NewToken(),
+		[]store.Revival{{Ref: ref("1")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}, {Ref: ref("torn-queue")}})
 	require.NoError(t, err)
 	require.NoError(t, revived[0].Err)
 	require.ErrorIs(t, revived[1].Err, layout.ErrRecord)
 	require.ErrorIs(t, revived[2].Err, layout.ErrRecord)
 	require.ErrorIs(t, revived[3].Err, layout.ErrRecord)
-	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []store.Removal{{Ref: ref("2")}, {Ref: ref("torn")}, {Ref: ref("torn-head")}, {Ref: ref("lost-queue")}, {Ref: ref("torn-queue")}})
+	errs, err := s.Shards()[0].Purge(ctx, store.NewToken(), []store.Removal{
+		{Ref: ref("2")},
+		{Ref: ref("torn")},
+		{Ref: ref("torn-head")},
+		{Ref: ref("lost-queue")},
+		{Ref: ref("torn-queue")},
+	})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(errs[0], errs[1]))
 	require.ErrorIs(t, errs[2], layout.ErrRecord)
@@ -192,7 +203,8 @@ func TestCarry_BoundsItsOptions(t *testing.T) {
 		}
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Due("1"), z...).Err())
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Agenda, redis.Z{Score: 1, Member: "1"}).Err())
-		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000, Ready: 100_000})
+		carried, err := s.Shards()[0].Carry(t.Context(), store.NewToken(),
+			store.CarryOptions{Jobs: 100_000, Ready: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, maxMoves-1, carried.Moved)
 		require.NoError(t, s.Client.ZAdd(t.Context(), s.shards[0].Keys.Claimed("1"), z...).Err())
@@ -200,7 +212,8 @@ func TestCarry_BoundsItsOptions(t *testing.T) {
 		carried, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Jobs: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, maxMoves, carried.ExpiredLeases)
-		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
+		_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(),
+			store.CarryOptions{Queues: -1, Jobs: -1, Ready: -1, ExpireLeasesBefore: time.Now()})
 		require.NoError(t, err)
 	})
 }
@@ -212,11 +225,13 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 	for i := range queues {
 		queues[i].Lane = fmt.Sprint("lane-", i)
 		request.Queues = append(request.Queues, store.QueueClaim{Queue: queues[i], Max: 5, Timeout: time.Second})
-		put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
+		put, err := store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+			store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: 5}})
 		require.NoError(t, err)
 		if i == 1 || i == 3 { // the last has no jobs
 			text := fmt.Sprint(put.Revision, " {")
-			require.NoError(t, s.Client.HSet(t.Context(), s.shards[0].Keys.LaneSettings, queues[i].String(), text).Err())
+			require.NoError(t,
+				s.Client.HSet(t.Context(), s.shards[0].Keys.LaneSettings, queues[i].String(), text).Err())
 		}
 		if i < 3 {
 			e := entry(fmt.Sprint("job-", i))
@@ -247,14 +262,16 @@ func TestLaneSettings_UnreadableOnesConcernTheirLaneAlone(t *testing.T) {
 		}
 	}
 
-	_, err = store.PutLane(t.Context(), s.Shards()[0], store.NewToken(), store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
+	_, err = store.PutLane(t.Context(), s.Shards()[0], store.NewToken(),
+		store.Lane{Queue: queues[1], Settings: policy.Lane{LaneConcurrency: 5}})
 	require.NoError(t, err)
 	lanes, err := store.ListLanes(t.Context(), s.Shards()[0], lane.Namespace, lane.Topic, "", 10)
 	require.NoError(t, err)
 	require.False(t, lanes[1].Settings.Paused, "settings that were put again are readable")
 }
 
-// Jobs that cannot be claimed, because their record is torn or the name of their queue is lost, do not block other expired jobs.
+// Jobs that cannot be claimed, because their record is torn or the name of their queue is lost, do not block other
+// expired jobs.
 func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		sh := s.shards[0]
@@ -267,10 +284,12 @@ func TestClaimExpired_PassesOverJobsThatNobodyCanClaim(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Client.HDel(t.Context(), sh.Keys.Names, number).Err())
 		require.NoError(t, s.Client.HSet(t.Context(), sh.Keys.Jobs, "torn", "\x01").Err())
-		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.TTL, redis.Z{Score: 1, Member: "torn"}, redis.Z{Score: 2, Member: "nameless"}).Err())
+		require.NoError(t, s.Client.ZAdd(t.Context(), sh.Keys.TTL, redis.Z{Score: 1, Member: "torn"},
+			redis.Z{Score: 2, Member: "nameless"}).Err())
 		var claimed []store.ClaimedJob
 		require.Eventually(t, func() bool {
-			claimed, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+			claimed, err = s.Shards()[0].ClaimExpired(t.Context(), store.NewToken(),
+				store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 			require.NoError(t, err)
 			return len(claimed) > 0
 		}, time.Minute, 10*time.Millisecond)

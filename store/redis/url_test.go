@@ -18,7 +18,10 @@ func urlsStay(t *testing.T, s *Store) {
 	const own, other, stranger = "https://a.example/hooks/1", "https://a.example:443/2", "https://b.example/3"
 	e := entry("a")
 	e.URL, e.Lane = own, "a.example:443"
-	request := store.ClaimRequest{Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Second}}, Max: 1, MaxBytes: 1 << 20}
+	request := store.ClaimRequest{
+		Queues: []store.QueueClaim{{Queue: e.Queue, Max: 1, Timeout: time.Second}},
+		Max:    1, MaxBytes: 1 << 20,
+	}
 	in := insert(t, s, e)
 	require.Equal(t, own, in[0].Job.URL)
 
@@ -28,7 +31,8 @@ func urlsStay(t *testing.T, s *Store) {
 		got, err := s.Shards()[0].Get(t.Context(), ref("a"))
 		require.NoError(t, err)
 		require.Equal(t, url, got.URL)
-		page, err := s.Shards()[0].List(t.Context(), store.Filter{Namespace: e.Namespace, Topic: e.Topic, States: []job.State{got.State}, Limit: 1})
+		page, err := s.Shards()[0].List(t.Context(),
+			store.Filter{Namespace: e.Namespace, Topic: e.Topic, States: []job.State{got.State}, Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, url, page.Jobs[0].URL)
 		require.Equal(t, url, insert(t, s, e)[0].Job.URL, "a known id returns the stored job")

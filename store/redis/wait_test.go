@@ -68,7 +68,8 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	require.Equal(t, store.Existing, taken[0].Outcome)
 	reached(1, taken[0].Job.Durability)
 	require.NoError(t, s.Client.ScriptFlush(t.Context()).Err())
-	j, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"), func(spec *job.Spec) { spec.Retries = new(3) })
+	j, err := storetest.Edit(t.Context(), s.Shards()[0], store.NewToken(), ref("a"),
+		func(spec *job.Spec) { spec.Retries = new(3) })
 	require.NoError(t, err)
 	reached(1, j.Durability)
 	j, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
@@ -77,17 +78,20 @@ func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
 	j, err = reviveOne(t, s, store.NewToken(), "a", 0)
 	require.NoError(t, err)
 	reached(1, j.Durability)
-	topic, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
+	topic, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{}})
 	require.NoError(t, err)
 	reached(1, topic.Durability)
 	token = store.NewToken()
 	for range 2 {
-		put, err := store.PutLane(t.Context(), s.Shards()[0], token, store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
+		put, err := store.PutLane(t.Context(), s.Shards()[0], token,
+			store.Lane{Queue: lane, Settings: policy.Lane{LaneConcurrency: 3}})
 		require.NoError(t, err)
 		reached(1, put.Durability)
 	}
 	offset := acknowledgedOffset(t, primary)
-	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(), store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true})
+	_, err = s.Shards()[0].Alarm(t.Context(), store.NewToken(),
+		store.Alarm{Namespace: lane.Namespace, Topic: lane.Topic, Raised: true})
 	require.NoError(t, err)
 	require.Greater(t, acknowledgedOffset(t, primary), offset, "an alarm waits as well")
 	j, err = s.Shards()[0].Get(t.Context(), ref("a"))
@@ -135,7 +139,8 @@ func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
 	}))
 	var log testlog.Log
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
+	s := open(t,
+		Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: logger})
 	log.Reset()
 	able = false
 	for _, id := range []string{"a", "b"} {
@@ -158,7 +163,8 @@ func TestDurability_ClusterWaitsAtTheServerOfTheJob(t *testing.T) {
 }
 
 func TestDurability_FsyncNeedsServerSupport(t *testing.T) {
-	_, err := Open(t.Context(), Options{URL: redistest.Start(t).URL(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
+	_, err := Open(t.Context(),
+		Options{URL: redistest.Start(t).URL(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: quiet})
 	require.Error(t, err) // Redis 7.0 does not know the command, a later one needs appendonly yes
 	require.Regexp(t, "needs (Redis 7.2|appendonly yes)", err.Error())
 }
@@ -173,7 +179,10 @@ func TestDurability_WaitsForFsync(t *testing.T) {
 		c.WriteInt(1)
 		c.WriteInt(2)
 	}))
-	s := open(t, Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond}})
+	s := open(t, Options{
+		URL:  "redis://" + fake.Addr(),
+		Wait: connect.Wait{Fsync: true, Replicas: 2, Timeout: 30 * time.Millisecond},
+	})
 	taken, err := s.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a")})
 	require.NoError(t, err)
 	require.Equal(t, []string{"1", "2", "30"}, asked)

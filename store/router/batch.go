@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// batcher combines the items of concurrent callers into few calls: items that arrive during a call wait and form the next
-// one. It has no timer: an idle batcher adds no delay and has no goroutine, and calls grow with the load.
+// batcher combines the items of concurrent callers into few calls: items that arrive during a call wait and form the
+// next one. It has no timer: an idle batcher adds no delay and has no goroutine, and calls grow with the load.
 //
 // It is safe for concurrent use. Memory is bounded by the number of callers, since they wait.
 type batcher[T, R any] struct {
@@ -30,9 +30,9 @@ type group[T, R any] struct {
 	done    chan struct{} // closed when results or err is set
 }
 
-// newBatcher returns a batcher whose calls have at most maxItems items, and groups with a total size of at most maxSize;
-// one group always fits. A nil size means that items have no size. call must return one result for each item, in order, or
-// an error for all, and must end without its callers' contexts. It makes one call at a time.
+// newBatcher returns a batcher whose calls have at most maxItems items, and groups with a total size of at most
+// maxSize; one group always fits. A nil size means that items have no size. call must return one result for each item,
+// in order, or an error for all, and must end without its callers' contexts. It makes one call at a time.
 func newBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T) ([]R, error)) *batcher[T, R] {
 	if maxItems < 1 || call == nil {
 		panic("router: a batcher needs room for an item and a call")
@@ -40,8 +40,8 @@ func newBatcher[T, R any](maxItems, maxSize int, size func(T) int, call func([]T
 	return &batcher[T, R]{maxItems: maxItems, maxSize: maxSize, size: size, call: call}
 }
 
-// do sends up to maxItems items and waits for their results or the call's error. When ctx ends first, it returns the cause: items that wait
-// are removed; items that were sent may still take effect.
+// do sends up to maxItems items and waits for their results or the call's error. When ctx ends first, it returns the
+// cause: items that wait are removed; items that were sent may still take effect.
 func (b *batcher[T, R]) do(ctx context.Context, items []T) ([]R, error) {
 	if len(items) == 0 {
 		return nil, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// unavailable is a store with an unavailable shard, whose calls fail before they take effect; a negative shard: none is.
+// unavailable is a store with an unavailable shard, whose calls fail before they take effect; a negative shard: none
+// is.
 type unavailable struct {
 	store.Store
 	shard int
@@ -25,7 +26,8 @@ type unavailable struct {
 }
 
 func (a *unavailable) Shards() []store.Shard {
-	return storetest.WrapShards(a.Store, func(n int, next store.Shard) store.Shard { return unavailableShard{next, a, n} })
+	return storetest.WrapShards(a.Store,
+		func(n int, next store.Shard) store.Shard { return unavailableShard{next, a, n} })
 }
 
 type unavailableShard struct {
@@ -48,7 +50,9 @@ func (a unavailableShard) Known(ctx context.Context, refs []job.Ref) ([]store.ID
 	return a.Shard.Known(ctx, refs)
 }
 
-func (a unavailableShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (a unavailableShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
 	if err := a.fault(a.number); err != nil {
 		return nil, err
 	}
@@ -92,7 +96,8 @@ func onShards(t *testing.T, test func(t *testing.T, r *router.Router, a *unavail
 // insertDead inserts n jobs on several lanes, lets them die and returns their ids.
 func insertDead(t *testing.T, r *router.Router, s store.Store, n int) []job.Ref {
 	t.Helper()
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	var entries []store.NewJob
 	var refs []job.Ref
@@ -129,7 +134,8 @@ func TestRouterFind_ReturnsTheShardOfAnyNumberOfJobs(t *testing.T) {
 		at, err := r.Find(t.Context(), refs)
 		require.NoError(t, err)
 		for i, shard := range at {
-			require.Equal(t, r.ShardOf(job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%d", i%20)}), shard)
+			require.Equal(t,
+				r.ShardOf(job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%d", i%20)}), shard)
 		}
 		at, err = r.Find(t.Context(), nil)
 		require.NoError(t, err)
@@ -175,7 +181,8 @@ func TestRouterRevive_RevivesJobsOfAllShards(t *testing.T) {
 		refs := insertDead(t, r, a, 2*store.MaxBatch+7)
 		var items []store.Revival
 		for _, ref := range refs {
-			items = append(items, store.Revival{Ref: ref, Delay: time.Hour, URL: "https://moved.example/" + ref.ID, From: job.Dead})
+			items = append(items,
+				store.Revival{Ref: ref, Delay: time.Hour, URL: "https://moved.example/" + ref.ID, From: job.Dead})
 		}
 		nobody := store.Revival{Ref: job.Ref{Namespace: "default", ID: "nobody"}}
 		items = slices.Insert(items, 3, nobody)
@@ -305,11 +312,13 @@ func TestRouterLanes_AreReadAndListedOverAllShards(t *testing.T) {
 			queues = append(queues, job.Queue{Namespace: "default", Topic: "orders", Lane: fmt.Sprintf("lane-%04d", i)})
 		}
 		for i := 0; i < len(queues); i += 10 {
-			put, err := r.PutLane(t.Context(), store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: i + 1}})
+			put, err := r.PutLane(t.Context(),
+				store.Lane{Queue: queues[i], Settings: policy.Lane{LaneConcurrency: i + 1}})
 			require.NoError(t, err)
 			require.NotZero(t, put.Revision)
 		}
-		_, err := r.PutLane(t.Context(), store.Lane{Queue: queues[0], Settings: policy.Lane{Paused: true}, Revision: 99_999})
+		_, err := r.PutLane(t.Context(),
+			store.Lane{Queue: queues[0], Settings: policy.Lane{Paused: true}, Revision: 99_999})
 		require.ErrorIs(t, err, store.ErrVersion)
 
 		lanes, err := r.GetLanes(t.Context(), queues)
@@ -363,10 +372,12 @@ func TestRouterTopicStats_AddsUpOpenBreakers(t *testing.T) {
 			})
 			require.NoError(t, err)
 			item := store.Settlement{
-				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease, Verdict: policy.Verdict{Kind: policy.Again, Wait: time.Hour},
+				Ref: e.Ref(), Queue: e.Queue, Lease: claimed.Jobs[0].Lease,
+				Verdict:    policy.Verdict{Kind: policy.Again, Wait: time.Hour},
 				LaneChange: store.LaneChange{Breaker: store.OpenBreaker, Cooldown: time.Minute},
 			}
-			_, _, err = r.Shards()[r.ShardOf(e.Queue)].Settle(t.Context(), store.NewToken(), []store.Settlement{item}, nil)
+			_, _, err = r.Shards()[r.ShardOf(e.Queue)].Settle(t.Context(), store.NewToken(),
+				[]store.Settlement{item}, nil)
 			require.NoError(t, err)
 		}
 		stats, err := r.TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})

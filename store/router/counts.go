@@ -14,7 +14,9 @@ import (
 
 // TopicStats adds up the shards' counts, in order of name.
 func (r *Router) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	all, err := r.sumTopics(func(shard store.Shard) ([]store.TopicStats, error) { return shard.TopicStats(ctx, filter) })
+	all, err := r.sumTopics(
+		func(shard store.Shard) ([]store.TopicStats, error) { return shard.TopicStats(ctx, filter) },
+	)
 	if len(filter.Topics) == 0 {
 		// Each shard returned its first topics, so that the sums of the first of all are complete.
 		all = all[:min(len(all), filter.Limit)]
@@ -84,7 +86,9 @@ func (r *Router) NextStart(ctx context.Context, namespace, topic string, rate po
 }
 
 // TopicState adds up the shards' running jobs of a topic, and returns when its rate grants the next start.
-func (r *Router) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (sum store.TopicState, err error) {
+func (r *Router) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (sum store.TopicState, err error) {
 	states, err := readShards(r, func(shard store.Shard) ([]store.TopicState, error) {
 		state, err := shard.TopicState(ctx, namespace, topic, rate)
 		return []store.TopicState{state}, err

@@ -55,9 +55,11 @@ func (r *Router) Insert(ctx context.Context, jobs []store.NewJob) []store.Routed
 	return results
 }
 
-// insertOn inserts the jobs of one shard, after it has searched the other shards for ids that clients chose. It does not
-// search for ids that Ringback generates, since each of them is made for one queue.
-func (r *Router) insertOn(ctx context.Context, n int, jobs []store.NewJob, indexes []int, results []store.RoutedResult) {
+// insertOn inserts the jobs of one shard, after it has searched the other shards for ids that clients chose. It does
+// not search for ids that Ringback generates, since each of them is made for one queue.
+func (r *Router) insertOn(
+	ctx context.Context, n int, jobs []store.NewJob, indexes []int, results []store.RoutedResult,
+) {
 	for part := range slices.Chunk(indexes, store.MaxBatch) {
 		var chosen []job.Ref
 		for _, i := range part {
@@ -91,8 +93,8 @@ func (r *Router) insertOn(ctx context.Context, n int, jobs []store.NewJob, index
 	}
 }
 
-// insertKnown inserts a job whose id is known on another shard. The same request may have led to another lane before, when
-// its topic had another URL. It is then sent to the shard of the known job, which compares the fingerprints.
+// insertKnown inserts a job whose id is known on another shard. The same request may have led to another lane before,
+// when its topic had another URL. It is then sent to the shard of the known job, which compares the fingerprints.
 func (r *Router) insertKnown(ctx context.Context, n int, j store.NewJob) store.RoutedResult {
 	found, err := r.shards[n].Get(ctx, j.Ref())
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

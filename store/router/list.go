@@ -52,8 +52,8 @@ func ofShard(p store.Position, shard int) store.Position {
 	return p
 }
 
-// merge combines the pages of the shards. The page ends where the first of the shards has stopped looking: beyond, jobs of
-// that shard are missing.
+// merge combines the pages of the shards. The page ends where the first of the shards has stopped looking: beyond, jobs
+// of that shard are missing.
 func merge(pages []store.Page, filter *store.Filter) store.Page {
 	var all store.Page
 	for n := range pages {

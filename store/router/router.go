@@ -1,5 +1,5 @@
-// Package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent insertions
-// into few calls, spreads calls for many jobs over the shards, and adds up counts.
+// Package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent
+// insertions into few calls, spreads calls for many jobs over the shards, and adds up counts.
 //
 // A Router is safe for concurrent use.
 package router
@@ -38,7 +38,8 @@ func New(s store.Store) *Router {
 // batchTimeout bounds one combined call. The contexts of its callers do not apply: they belong to many requests.
 const batchTimeout = 10 * time.Second
 
-// withTimeout returns call with batchTimeout. Its timeout means that the store is unavailable: no caller's context has ended.
+// withTimeout returns call with batchTimeout. Its timeout means that the store is unavailable: no caller's context has
+// ended.
 func withTimeout[T, R any](call func(context.Context, []T) ([]R, error)) func([]T) ([]R, error) {
 	return func(items []T) ([]R, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)

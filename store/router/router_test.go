@@ -58,8 +58,8 @@ func TestShardOf_SpreadsQueuesEvenlyAndMovesFewWhenAShardIsAdded(t *testing.T) {
 
 func TestShardOf_NeverChanges(t *testing.T) {
 	r, _ := sharded(t)
-	// Data already stored depends on these: a change of the hash would lose every job. The numbers come from the paper's
-	// algorithm and FNV-1a written out in another language.
+	// Data already stored depends on these: a change of the hash would lose every job. The numbers come from the
+	// paper's algorithm and FNV-1a written out in another language.
 	frozen := map[string]int{"a": 2, "b": 7, "shop.example:443": 0, "customer-42": 4}
 	got := map[string]int{}
 	for lane := range frozen {
@@ -85,7 +85,8 @@ func TestRouterGet_FindsAJobOnAnyShard(t *testing.T) {
 			require.Equal(t, e.Lane, found.Lane)
 			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 			require.NoError(t, err)
-			_, err = r.Replace(t.Context(), e.Ref(), store.Replacement{Kind: job.EventEdited, IfVersion: 2, Spec: &found.Spec})
+			_, err = r.Replace(t.Context(), e.Ref(),
+				store.Replacement{Kind: job.EventEdited, IfVersion: 2, Spec: &found.Spec})
 			require.NoError(t, err)
 			cancelled, err := r.Cancel(t.Context(), e.Ref(), store.Cancellation{})
 			require.NoError(t, err)
@@ -201,7 +202,8 @@ func TestRouterInsert_NeedsOnlyItsOwnShardForAnOutboxJob(t *testing.T) {
 	chosen := entry("mine", "orders", "l")
 	chosen.Fingerprint = codec.Fingerprint(&chosen.New)
 	a.shard = (r.ShardOf(chosen.Queue) + 1) % shards
-	require.ErrorIs(t, r.Insert(t.Context(), []store.NewJob{chosen})[0].Err, store.ErrUnavailable, "it may be known there")
+	require.ErrorIs(t, r.Insert(t.Context(), []store.NewJob{chosen})[0].Err,
+		store.ErrUnavailable, "it may be known there")
 }
 
 func TestRouterInsert_SplitsMoreJobsThanACallHolds(t *testing.T) {

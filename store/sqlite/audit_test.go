@@ -51,7 +51,11 @@ func filled(t *testing.T) []byte {
 	insert(t, s, newJobs("a", 20, 0)...)
 	for i, j := range claimJobs(t, s, 12) {
 		if i < 9 {
-			verdict := []policy.Verdict{{Kind: policy.Delivered}, {Kind: policy.Dead, Reason: policy.ReasonGaveUp}, {Kind: policy.Again, Wait: time.Hour}}[i%3]
+			verdict := []policy.Verdict{
+				{Kind: policy.Delivered},
+				{Kind: policy.Dead, Reason: policy.ReasonGaveUp},
+				{Kind: policy.Again, Wait: time.Hour},
+			}[i%3]
 			item := settlementOf(j, verdict)
 			if i == 0 {
 				item.Outbox = []store.NewJob{newJob("outbox", 0)}
@@ -90,39 +94,54 @@ func damage(t *testing.T, path, text string) {
 }
 
 func TestAudit_FindsAndRepairsDamage(t *testing.T) {
-	ended := map[string]job.State{"a-0000": job.Delivered, "a-0001": job.Dead, "a-0019": job.Cancelled, "a-0012": job.Ready, "large": job.Scheduled}
+	ended := map[string]job.State{
+		"a-0000": job.Delivered, "a-0001": job.Dead, "a-0019": job.Cancelled,
+		"a-0012": job.Ready, "large": job.Scheduled,
+	}
 	content := filled(t)
 	for name, c := range map[string]struct {
 		damage string
 		kind   store.RepairKind
 		want   map[string]job.State // of the jobs that the repair leaves otherwise; empty: gone
 	}{
-		"a lane lost":                {"DELETE FROM queues", store.RepairUnplaced, nil},
-		"a topic lost":               {"DELETE FROM topics", store.RepairQueue, nil},
-		"of another topic":           {"UPDATE jobs SET t = 99 WHERE id = 'a-0012'", store.RepairMisplaced, nil},
-		"of no lane":                 {"UPDATE jobs SET q = 99 WHERE id = 'a-0012'", store.RepairUnplaced, nil},
-		"waiting with an end":        {"UPDATE jobs SET finished = 1 WHERE id = 'a-0012'", store.RepairUnplaced, map[string]job.State{"a-0012": job.Dead}},
-		"delivered without an end":   {"UPDATE jobs SET finished = NULL WHERE id = 'a-0000'", store.RepairUnplaced, nil},
-		"delivered, and scheduled":   {"UPDATE jobs SET state = 'scheduled' WHERE id = 'a-0000'", store.RepairUnplaced, map[string]job.State{"a-0000": job.Dead}},
-		"an unknown state":           {"UPDATE jobs SET state = 'lost' WHERE id = 'a-0012'", store.RepairUnplaced, map[string]job.State{"a-0012": job.Dead}},
-		"an expiry lost":             {"UPDATE jobs SET ttl_end = NULL WHERE id = 'expiring'", store.RepairLifetime, nil},
-		"a row lost":                 {"DELETE FROM jobs WHERE id = 'a-0012'", store.RepairCounter, map[string]job.State{"a-0012": ""}},
-		"a claimed row lost":         {"DELETE FROM jobs WHERE id = 'a-0010'", store.RepairNoJob, nil},
-		"a row with attempts lost":   {"DELETE FROM jobs WHERE id = 'a-0001'", store.RepairLeftover, map[string]job.State{"a-0001": ""}},
-		"a row with a body lost":     {"DELETE FROM jobs WHERE id = 'large'", store.RepairLeftover, map[string]job.State{"large": ""}},
-		"attempts of no job":         {"INSERT INTO attempts VALUES (99, 1, 1, '{}')", store.RepairLeftover, nil},
-		"a claim of an ended job":    {"INSERT INTO leases SELECT 99, 1, '[[' || q || ',' || n || ']]' FROM jobs WHERE id = 'a-0000'", store.RepairMisplaced, nil},
-		"a claim of another lane":    {"INSERT INTO leases SELECT 99, 1, '[[99,' || n || ']]' FROM jobs WHERE id = 'a-0012'", store.RepairMisplaced, nil},
-		"claimed twice":              {"INSERT INTO leases SELECT c + 9, claimed, jobs FROM leases", store.RepairMisplaced, nil},
+		"a lane lost":      {"DELETE FROM queues", store.RepairUnplaced, nil},
+		"a topic lost":     {"DELETE FROM topics", store.RepairQueue, nil},
+		"of another topic": {"UPDATE jobs SET t = 99 WHERE id = 'a-0012'", store.RepairMisplaced, nil},
+		"of no lane":       {"UPDATE jobs SET q = 99 WHERE id = 'a-0012'", store.RepairUnplaced, nil},
+		"waiting with an end": {"UPDATE jobs SET finished = 1 WHERE id = " +
+			"'a-0012'", store.RepairUnplaced, map[string]job.State{"a-0012": job.Dead}},
+		"delivered without an end": {"UPDATE jobs SET finished = NULL WHERE id = " +
+			"'a-0000'", store.RepairUnplaced, nil},
+		"delivered, and scheduled": {"UPDATE jobs SET state = 'scheduled' WHERE id = " +
+			"'a-0000'", store.RepairUnplaced, map[string]job.State{"a-0000": job.Dead}},
+		"an unknown state": {"UPDATE jobs SET state = 'lost' WHERE id = " +
+			"'a-0012'", store.RepairUnplaced, map[string]job.State{"a-0012": job.Dead}},
+		"an expiry lost": {"UPDATE jobs SET ttl_end = NULL WHERE id = " +
+			"'expiring'", store.RepairLifetime, nil},
+		"a row lost": {"DELETE FROM jobs WHERE id = " +
+			"'a-0012'", store.RepairCounter, map[string]job.State{"a-0012": ""}},
+		"a claimed row lost": {"DELETE FROM jobs WHERE id = 'a-0010'", store.RepairNoJob, nil},
+		"a row with attempts " +
+			"lost": {"DELETE FROM jobs WHERE id = 'a-0001'", store.RepairLeftover, map[string]job.State{"a-0001": ""}},
+		"a row with a body " +
+			"lost": {"DELETE FROM jobs WHERE id = 'large'", store.RepairLeftover, map[string]job.State{"large": ""}},
+		"attempts of no job": {"INSERT INTO attempts VALUES (99, 1, 1, '{}')", store.RepairLeftover, nil},
+		"a claim of an ended job": {"INSERT INTO leases SELECT 99, 1, '[[' || q || ',' || n || ']]' FROM jobs " +
+			"WHERE id = 'a-0000'", store.RepairMisplaced, nil},
+		"a claim of another lane": {"INSERT INTO leases SELECT 99, 1, '[[99,' || n || ']]' FROM jobs WHERE id = " +
+			"'a-0012'", store.RepairMisplaced, nil},
+		"claimed twice": {"INSERT INTO leases SELECT c + 9, claimed, jobs FROM " +
+			"leases", store.RepairMisplaced, nil},
 		"a claim that is unreadable": {"INSERT INTO leases VALUES (99, 1, 'what is this')", store.RepairLease, nil},
 		"unfinished counted wrong":   {"UPDATE queues SET unfinished = unfinished + 1", store.RepairCounter, nil},
 		"rows counted wrong":         {"UPDATE queues SET rows = rows - 1", store.RepairCounter, nil},
 		"registered counted wrong":   {"UPDATE topics SET registered = registered + 1", store.RepairCounter, nil},
-		"delivered counted wrong":    {"UPDATE topics SET delivered = 0, registered = registered + 5", store.RepairCounter, nil},
-		"bytes counted wrong":        {"UPDATE topics SET bytes = bytes + 1", store.RepairCounter, nil},
-		"kept counted wrong":         {"UPDATE topics SET kept_done = 0, kept_dead_bytes = 7", store.RepairCounter, nil},
-		"ids counted wrong":          {"UPDATE topics SET ids = ids + 1", store.RepairCounter, nil},
-		"an entry of another name":   {"UPDATE outbox SET id = 'other'", store.RepairOutbox, nil},
+		"delivered counted " +
+			"wrong": {"UPDATE topics SET delivered = 0, registered = registered + 5", store.RepairCounter, nil},
+		"bytes counted wrong":      {"UPDATE topics SET bytes = bytes + 1", store.RepairCounter, nil},
+		"kept counted wrong":       {"UPDATE topics SET kept_done = 0, kept_dead_bytes = 7", store.RepairCounter, nil},
+		"ids counted wrong":        {"UPDATE topics SET ids = ids + 1", store.RepairCounter, nil},
+		"an entry of another name": {"UPDATE outbox SET id = 'other'", store.RepairOutbox, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +151,8 @@ func TestAudit_FindsAndRepairsDamage(t *testing.T) {
 			damage(t, o.Path, c.damage)
 			for _, repair := range []bool{false, true} {
 				faults, _ = auditFile(t, o.Path, repair)
-				require.True(t, slices.ContainsFunc(faults, func(f store.Fault) bool { return f.Kind == c.kind }), "%+v", faults)
+				require.True(t,
+					slices.ContainsFunc(faults, func(f store.Fault) bool { return f.Kind == c.kind }), "%+v", faults)
 				for _, f := range faults {
 					require.Equal(t, repair, f.Repaired, "%+v", f)
 				}
@@ -179,7 +199,8 @@ func TestAudit_ReportsWhatItCannotRepair(t *testing.T) {
 	damage(t, o.Path, "UPDATE outbox SET entry = x'ff'")
 	faults, _ := auditFile(t, o.Path, true)
 	require.Len(t, faults, 1)
-	require.Equal(t, store.Fault{Kind: store.FaultUnreadable, Where: "outbox", ID: "outbox", Detail: faults[0].Detail}, faults[0])
+	require.Equal(t,
+		store.Fault{Kind: store.FaultUnreadable, Where: "outbox", ID: "outbox", Detail: faults[0].Detail}, faults[0])
 }
 
 // A database in use is read beside the process, which shows two more faults.
@@ -192,11 +213,12 @@ func TestAudit_ReadsADatabaseInUse(t *testing.T) {
 	settle(t, s, item)
 	faults, ledger := auditFile(t, o.Path, false)
 	require.Equal(t, []store.Fault{{
-		Kind: store.FaultRelay, Where: "outbox", ID: "outbox", Detail: "the oldest entry, for more than ten seconds", After: 10 * time.Second,
+		Kind: store.FaultRelay, Where: "outbox", ID: "outbox",
+		Detail: "the oldest entry, for more than ten seconds", After: 10 * time.Second,
 	}}, faults)
 	require.Equal(t, store.Ledger{
-		Records: store.States{Waiting: 2, Delivered: 1}, Places: store.States{Waiting: 2, Delivered: 1}, Counters: store.States{Waiting: 2, Delivered: 1},
-		Registered: 3, Outbox: 1,
+		Records: store.States{Waiting: 2, Delivered: 1}, Places: store.States{Waiting: 2, Delivered: 1},
+		Counters: store.States{Waiting: 2, Delivered: 1}, Registered: 3, Outbox: 1,
 	}, ledger)
 	_, err := OpenAuditor(t.Context(), o.Path, true, o.Logger)
 	require.ErrorContains(t, err, "another process uses the database")
@@ -219,7 +241,8 @@ func TestAudit_FindsNothingInABusyStore(t *testing.T) {
 		require.Equal(t, ledger.Records, ledger.Places)
 		require.Equal(t, ledger.Places.Waiting, ledger.Counters.Waiting)
 		require.Equal(t, ledger.Places.Running, ledger.Counters.Running)
-		return slices.DeleteFunc(faults, func(f store.Fault) bool { return f.Kind == store.FaultRelay }) // nobody relays the outbox
+		// nobody relays the outbox
+		return slices.DeleteFunc(faults, func(f store.Fault) bool { return f.Kind == store.FaultRelay })
 	})
 }
 

@@ -38,7 +38,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-var benchBody = []byte(`{"order": 4711, "customer": "42", "lines": [{"sku": "a-1", "count": 2}, {"sku": "b-7", "count": 1}]}`)
+var benchBody = []byte(`{"order": 4711, "customer": "42", "lines": [{"sku": "a-1", "count": 2}, {"sku": "b-7", ` +
+	`"count": 1}]}`)
 
 func benchEntries(n int, lane string, delay time.Duration) []store.NewJob {
 	entries := make([]store.NewJob, n)
@@ -86,7 +87,8 @@ func BenchmarkClaimSettle(b *testing.B) {
 			perLane := b.N/lanes + 32
 			for lane := range lanes {
 				for range perLane {
-					_, err := s.Insert(b.Context(), store.NewToken(), benchEntries(size, fmt.Sprintf("lane-%d", lane), 0))
+					_, err := s.Insert(b.Context(), store.NewToken(),
+						benchEntries(size, fmt.Sprintf("lane-%d", lane), 0))
 					require.NoError(b, err)
 				}
 			}
@@ -106,10 +108,10 @@ func BenchmarkClaimSettle(b *testing.B) {
 					items := make([]store.Settlement, len(claimed.Jobs))
 					for i, h := range claimed.Jobs {
 						items[i] = store.Settlement{
-							Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered},
-							Attempt: job.Attempt{
-								N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: 3 * time.Millisecond,
-								Status: 200, Verdict: "delivered", Body: []byte("ok"),
+							Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease,
+							Verdict: policy.Verdict{Kind: policy.Delivered}, Attempt: job.Attempt{
+								N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(),
+								Duration: 3 * time.Millisecond, Status: 200, Verdict: "delivered", Body: []byte("ok"),
 							},
 						}
 					}
@@ -158,7 +160,10 @@ func BenchmarkClaimSettleLanes(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				from := i * lanes % len(queues)
-				request := store.ClaimRequest{Queues: queues[from : from+lanes], Max: size, MaxBytes: 16 << 20, Margin: 10 * time.Second}
+				request := store.ClaimRequest{
+					Queues: queues[from : from+lanes], Max: size, MaxBytes: 16 << 20,
+					Margin: 10 * time.Second,
+				}
 				items := make([]store.Settlement, len(claimed.Jobs))
 				for k, h := range claimed.Jobs {
 					items[k] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})

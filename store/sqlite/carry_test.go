@@ -118,7 +118,8 @@ func TestEdit_NotifiesForAJobThatIsFirstAlready(t *testing.T) {
 	s, _ := openWithClock(t, options(t))
 	insert(t, s, newJob("a", time.Hour), newJob("b", 2*time.Hour))
 	takeWakeups(t, s)
-	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"), store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
+	_, err := s.Replace(t.Context(), store.NewToken(), ref("a"),
+		store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
 	require.NoError(t, err)
 	require.Equal(t, []job.Queue{lane}, takeWakeups(t, s))
 }

@@ -14,10 +14,14 @@ import (
 
 // change makes one call that changes one job, and returns the job after it.
 func (s *Store) change(
-	ctx context.Context, verb string, token store.Token, ref job.Ref, do func(*work.Unit, *memory.Queue, *table.Row) error,
+	ctx context.Context, verb string, token store.Token, ref job.Ref,
+	do func(*work.Unit, *memory.Queue, *table.Row) error,
 ) (job.Job, error) {
 	weigh := func(j job.Job) int { return 1024 + len(j.Body) }
-	return work.Submit(ctx, s.db, token, op{Verb: verb, Durable: true, Weight: 1}, weigh, func(u *work.Unit) (job.Job, error) {
+	return work.Submit(ctx, s.db, token, op{
+		Verb: verb, Durable: true,
+		Weight: 1,
+	}, weigh, func(u *work.Unit) (job.Job, error) {
 		r, err := u.Find(ref, true)
 		if err != nil {
 			return job.Job{}, err
@@ -35,7 +39,9 @@ func (s *Store) change(
 }
 
 // Cancel implements store.Shard.
-func (s *Store) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s *Store) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	return s.change(ctx, "cancel a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		switch {
 		case cancellation.IfVersion != 0 && cancellation.IfVersion != r.Version:
@@ -73,7 +79,9 @@ func markCancelled(u *work.Unit, ref job.Ref, n int64, to table.Progress) error 
 }
 
 // Replace implements store.Shard.
-func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s *Store) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	return s.change(ctx, "replace a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
 		if replacement.IfVersion != 0 && replacement.IfVersion != r.Version {
 			return store.ErrVersion
@@ -116,7 +124,8 @@ func (s *Store) Replace(ctx context.Context, token store.Token, ref job.Ref, rep
 func rewriteJob(u *work.Unit, q *memory.Queue, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
 	c := table.Encode(&r.Spec)
 	u.Mem.NextTTL = 0
-	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
+	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First),
+		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
 		u.Turn(q, clock.Millis(r.FirstDueAt)), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL,
 		c.Timeout, c.BodySize, c.Spec, c.Body, r.N)
 	switch {

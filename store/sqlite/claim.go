@@ -74,9 +74,15 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 
 // run makes the claim, or repeats its reply.
 func (c *claim) run(u *work.Unit) error {
-	*c = claim{token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: u.Now, revision: u.Mem.Revisions[store.KindTopic]}
+	*c = claim{
+		token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: u.Now,
+		revision: u.Mem.Revisions[store.KindTopic],
+	}
 	fresh := false
-	t, err := work.Once(u, memory.Call{Method: c.kind, Token: c.token}, (*claimReply).weight, func() (*claimReply, error) {
+	t, err := work.Once(u, memory.Call{
+		Method: c.kind,
+		Token:  c.token,
+	}, (*claimReply).weight, func() (*claimReply, error) {
 		fresh = true
 		u.MayBeNewHead = true // the next job of a queue may be due before all others
 		c.reply = &claimReply{}
@@ -111,7 +117,8 @@ func (c *claim) run(u *work.Unit) error {
 }
 
 const (
-	// claimBatch is the number of jobs from which on a claim reads the rows of those it has found. The last queue's may exceed it.
+	// claimBatch is the number of jobs from which on a claim reads the rows of those it has found. The last queue's may
+	// exceed it.
 	claimBatch = 128
 	// maxMissed bounds the bodies that a claim reads though they do not fit, at most one of each queue, in bytes.
 	maxMissed = 4 << 20
@@ -225,8 +232,8 @@ func (c *claim) takeAll(u *work.Unit) error {
 	return nil
 }
 
-// readBatch reads the rows of the jobs that were found, as far as their bodies fit. A body that does not fit ends the statement,
-// since each row is read with its body, and the next one begins with the next queue.
+// readBatch reads the rows of the jobs that were found, as far as their bodies fit. A body that does not fit ends the
+// statement, since each row is read with its body, and the next one begins with the next queue.
 func (c *claim) readBatch(u *work.Unit) error {
 	for len(c.found) > 0 && !c.full() {
 		next, err := c.readRows(u)
@@ -238,8 +245,8 @@ func (c *claim) readBatch(u *work.Unit) error {
 	return nil
 }
 
-// readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job. If some lie
-// on a damaged page they are skipped when the transaction is run again.
+// readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job. If
+// some lie on a damaged page they are skipped when the transaction is run again.
 func (c *claim) readRows(u *work.Unit) (next int, err error) {
 	next = len(c.found)
 	err = u.Query(table.ClaimableJobs, func(v []driver.Value) error {

@@ -24,7 +24,8 @@ func TestClaim_ReadsNoMoreRowsThanItTakes(t *testing.T) {
 	}
 	insert(t, s, other...)
 	read := 0
-	hookSQL(s, table.ClaimableJobs.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
+	hookSQL(s, table.ClaimableJobs.Text(),
+		&hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
 	claim := func(request store.ClaimRequest) store.ClaimResult {
 		read = 0
 		claimed, err := s.Claim(t.Context(), store.NewToken(), request)
@@ -59,13 +60,15 @@ func TestClaim_ReadsAtMostOneBodyOfAQueueThatDoesNotFit(t *testing.T) {
 			entries[i].Lane, entries[i].Delay = fmt.Sprint("lane-", lane), 0
 		}
 		insert(t, s, entries...)
-		request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[0].Queue, Max: store.MaxBatch, Timeout: time.Second})
+		request.Queues = append(request.Queues,
+			store.QueueClaim{Queue: entries[0].Queue, Max: store.MaxBatch, Timeout: time.Second})
 	}
 	small := newJobInLane("small", "small", 0)
 	insert(t, s, small)
 	request.Queues = append(request.Queues, store.QueueClaim{Queue: small.Queue, Max: 1, Timeout: time.Second})
 	read := 0
-	hookSQL(s, table.ClaimableJobs.Text(), &hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
+	hookSQL(s, table.ClaimableJobs.Text(),
+		&hook{do: func(int, []driver.NamedValue) error { return nil }, read: func() { read++ }})
 	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 4)

@@ -103,7 +103,8 @@ func TestClockStep_BackMovesNoRetryAndNoEditedOrRevivedJob(t *testing.T) {
 	settle(t, s, settlementOf(jobs[0], policy.Verdict{Kind: policy.Again, Wait: time.Hour}),
 		settlementOf(jobs[1], policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	revive(t, s, "revived", time.Hour)
-	_, err := s.Replace(t.Context(), store.NewToken(), ref("edited"), store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}})
+	_, err := s.Replace(t.Context(), store.NewToken(), ref("edited"),
+		store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}})
 	require.NoError(t, err)
 	due := clock.Time(c.ms.Load()).Add(time.Hour)
 	c.jump(-10 * time.Minute)

@@ -26,7 +26,10 @@ func at(read clock.Reader, o Options) Options {
 
 func (c *testClock) read() clock.Instant {
 	wall := c.wall.Load()
-	return clock.Instant{Millis: wall / int64(time.Millisecond), Mono: c.mono.Load(), Sub: wall % int64(time.Millisecond)}
+	return clock.Instant{
+		Millis: wall / int64(time.Millisecond), Mono: c.mono.Load(),
+		Sub: wall % int64(time.Millisecond),
+	}
 }
 
 func (c *testClock) pass(d time.Duration) {

@@ -18,8 +18,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// damagePage overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table, 10:
-// entries of an index) and which holds a text.
+// damagePage overwrites one page of a database that is closed: the first whose first byte is kind (13: rows of a table,
+// 10: entries of an index) and which holds a text.
 func damagePage(t *testing.T, path string, kind byte, text string) (page []byte) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -144,7 +144,8 @@ func TestDamage_OfClaimedJobsLetsOthersBeSettled(t *testing.T) {
 	m := newManyLaneStore(t, o, 200)
 	// Some of the jobs that are claimed when the process ends lie on a page that is damaged then.
 	m.open(t, o)
-	claimed, err := m.s.Claim(t.Context(), store.NewToken(), store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
+	claimed, err := m.s.Claim(t.Context(), store.NewToken(),
+		store.ClaimRequest{Queues: m.lanes, Max: 200, MaxBytes: 1 << 20, Margin: time.Second})
 	require.NoError(t, err)
 	require.Greater(t, len(claimed.Jobs), 100)
 	require.NoError(t, m.s.Close())
@@ -197,8 +198,9 @@ func TestDamage_FoundWhenAnAttemptEndsSkipsTheJob(t *testing.T) {
 
 func TestDamage_OfDispensableTasksStopsNoRound(t *testing.T) {
 	for name, broken := range map[string]db.Statement{
-		"times to live": table.FirstTTL, "expired jobs": table.Overdue, "delayed jobs after a step of the clock": table.Stepped,
-		"the outbox": table.ReadOutbox, "ended jobs": table.OldestEnded,
+		"times to live": table.FirstTTL, "expired jobs": table.Overdue,
+		"delayed jobs after a step of the clock": table.Stepped,
+		"the outbox":                             table.ReadOutbox, "ended jobs": table.OldestEnded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
@@ -215,14 +217,16 @@ func TestDamage_OfDispensableTasksStopsNoRound(t *testing.T) {
 			waits := newJob("waits", time.Hour)
 			waits.ExpiresIn = time.Second
 			insert(t, s, waits)
-			heal := hookInto(t, s, broken, func(int, []driver.NamedValue) error { return codeError(lib.SQLITE_CORRUPT) })
+			heal := hookInto(t, s, broken,
+				func(int, []driver.NamedValue) error { return codeError(lib.SQLITE_CORRUPT) })
 			c.pass(time.Minute)
 			c.ms.Add(-10_000)
 			for range 3 {
 				carry(t, s)
 				_, err := s.Sweep(t.Context(), store.NewToken(), 100)
 				require.NoError(t, err)
-				_, err = s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+				_, err = s.ClaimExpired(t.Context(), store.NewToken(),
+					store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 				require.NoError(t, err)
 			}
 			require.Len(t, claimJobs(t, s, 4), 2, "their leases have expired")
@@ -248,7 +252,8 @@ func TestDamage_OfAnIndexThatNamesMissingJobsBlocksTheLane(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	request := claimRequest(5)
-	request.Queues = append(request.Queues, store.QueueClaim{Queue: newJobInLane("whole", "whole", 0).Queue, Max: 1, Timeout: time.Second})
+	request.Queues = append(request.Queues,
+		store.QueueClaim{Queue: newJobInLane("whole", "whole", 0).Queue, Max: 1, Timeout: time.Second})
 	claimed, err := s.Claim(t.Context(), store.NewToken(), request)
 	require.NoError(t, err)
 	require.Len(t, claimed.Jobs, 1)

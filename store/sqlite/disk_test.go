@@ -39,7 +39,8 @@ func limitPages(t *testing.T, s *Store, more int64) {
 				return nil
 			}))
 		}
-		require.NoError(t, s.db.Conn().QueryText(t.Context(), "PRAGMA max_page_count="+pages, func([]driver.Value) error { return nil }))
+		require.NoError(t, s.db.Conn().QueryText(t.Context(), "PRAGMA max_page_count="+pages,
+			func([]driver.Value) error { return nil }))
 	})
 }
 
@@ -84,7 +85,8 @@ func TestWriter_FinishesACallWhoseCallerHasLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error)
 	go func() {
-		_, _, err := s.Settle(ctx, store.NewToken(), []store.Settlement{settlementOf(h, policy.Verdict{Kind: policy.Delivered})}, nil)
+		_, _, err := s.Settle(ctx, store.NewToken(),
+			[]store.Settlement{settlementOf(h, policy.Verdict{Kind: policy.Delivered})}, nil)
 		gaveUp <- err
 	}()
 	waitForCalls(t, s, 1)
@@ -201,7 +203,8 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	_, err = s.Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 	require.NoError(t, err)
 	_, err = store.PutTopic(t.Context(), s, store.Topic{
-		Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
+		Namespace: lane.Namespace, Name: lane.Topic,
+		Policy: policy.Topic{KeepDelivered: policy.Retention{Max: new(int64(0))}},
 	})
 	require.NoError(t, err)
 	for range 2 {
@@ -210,7 +213,8 @@ func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {
 	}
 	inWriter(t, s, func() {
 		require.Empty(t, s.mem.Queues)
-		require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT count(*) FROM queues", func(v []driver.Value) error {
+		require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT count(*) FROM "+
+			"queues", func(v []driver.Value) error {
 			require.Zero(t, db.Int(v[0]))
 			return nil
 		}))

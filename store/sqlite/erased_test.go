@@ -22,7 +22,8 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	o := options(t)
 	s := openStore(t, o)
 	secret := func(of string, i int) map[string][]string {
-		return map[string][]string{"Authorization": {fmt.Sprintf("removed-%s-%04d-%s", of, i, strings.Repeat("x", 40*(i%50)))}}
+		return map[string][]string{"Authorization": {fmt.Sprintf("removed-%s-%04d-%s", of, i,
+			strings.Repeat("x", 40*(i%50)))}}
 	}
 	const jobs = 400
 	entries := newJobs("job", jobs, 0)
@@ -35,13 +36,15 @@ func TestRemove_LeavesNothingOfHeadersInTheFile(t *testing.T) {
 	insert(t, s, entries...)
 	for i := range entries {
 		if i%3 == 0 {
-			_, err := storetest.Edit(t.Context(), s, store.NewToken(), entries[i].Ref(), func(spec *job.Spec) { spec.Header = secret("edited", i) })
+			_, err := storetest.Edit(t.Context(), s, store.NewToken(), entries[i].Ref(),
+				func(spec *job.Spec) { spec.Header = secret("edited", i) })
 			require.NoError(t, err)
 		}
 	}
 	for i := range 20 {
 		putLane(t, s, policy.Lane{Headers: secret("lane", i)})
-		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
+		_, err := store.PutTopic(t.Context(), s,
+			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Headers: secret("topic", i)}})
 		require.NoError(t, err)
 	}
 	var children []store.NewJob

@@ -86,7 +86,8 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 		return err
 	})
 	again("replace", table.ReplaceJob, func(token store.Token) error {
-		_, err := s.Replace(t.Context(), token, jobs[1].Ref(), store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}})
+		_, err := s.Replace(t.Context(), token, jobs[1].Ref(),
+			store.Replacement{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: time.Hour}})
 		return err
 	})
 	c.pass(time.Minute)
@@ -132,7 +133,8 @@ func TestFault_UndoesTheWholeCallWhichCanBeRepeated(t *testing.T) {
 	})
 	again("put a topic", table.InsertDocument, func(token store.Token) error {
 		key := store.DocumentKey{Kind: store.KindTopic, Namespace: lane.Namespace, Name: lane.Topic}
-		put, err := s.PutDocument(t.Context(), token, store.Document{Key: key, Value: []byte(`{"paused":true}`)}, policy.Limits{Paused: true})
+		put, err := s.PutDocument(t.Context(), token, store.Document{Key: key, Value: []byte(`{"paused":true}`)},
+			policy.Limits{Paused: true})
 		if err != nil {
 			require.Len(t, claimJobs(t, s, 1), 1, "a policy that was not stored does not apply")
 		} else {

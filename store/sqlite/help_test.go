@@ -20,7 +20,8 @@ import (
 
 func options(t testing.TB) Options {
 	return Options{
-		Path: filepath.Join(t.TempDir(), "jobs.db"), Limits: Defaults(policy.Builtin()).Limits(), Logger: slog.New(slog.DiscardHandler), driver: faultDriver{},
+		Path: filepath.Join(t.TempDir(), "jobs.db"), Limits: Defaults(policy.Builtin()).Limits(),
+		Logger: slog.New(slog.DiscardHandler), driver: faultDriver{},
 	}
 }
 

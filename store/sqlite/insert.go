@@ -68,7 +68,8 @@ func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
 		return *p.known
 	}
 	j := job.Job{Spec: spec}
-	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(p.created), clock.Time(p.due), clock.Time(p.due), clock.Time(p.expires)
+	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(p.created), clock.Time(p.due), clock.Time(p.due),
+		clock.Time(p.expires)
 	j.State, j.Version = table.WaitingState(p.due, now), 1
 	return j
 }
@@ -95,7 +96,8 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 			return p, err
 		}
 	}
-	if u.Mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil { // which an id that is known must not make
+	// which an id that is known must not make
+	if u.Mem.Topics[memory.TopicName{Namespace: e.Namespace, Name: e.Topic}] == nil {
 		if p, err := findExisting(u, e); !errors.Is(err, store.ErrNotFound) {
 			return p, err
 		}
@@ -110,8 +112,8 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	n := u.Mem.LastN + 1
 	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
 	copy(r.args[:10], []driver.Value{
-		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires, db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl),
-		u.Turn(q, p.due),
+		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires,
+		db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl), u.Turn(q, p.due),
 	})
 	changed, err := u.Change(table.InsertJob, r.args[:]...)
 	if err != nil {
@@ -149,7 +151,8 @@ func findExisting(u *work.Unit, e *store.NewJob) (insertOutcome, error) {
 func findRemembered(u *work.Unit, e *store.NewJob) (p insertOutcome, err error) {
 	err = u.Query(table.FindID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
-		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])), policy.Reason(db.Text(v[3]))
+		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])),
+			policy.Reason(db.Text(v[3]))
 		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}
 		return nil
 	}, e.Namespace, e.ID)

@@ -74,7 +74,8 @@ func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claimJobs(t, s, 5), 1)
 
-	found, err := store.GetLanes(t.Context(), s, []job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
+	found, err := store.GetLanes(t.Context(), s,
+		[]job.Queue{{Namespace: "default", Topic: "orders", Lane: "other"}, lane})
 	require.NoError(t, err)
 	require.Zero(t, found[0].Revision)
 	require.Equal(t, 3, found[1].Settings.LaneConcurrency)
@@ -102,7 +103,8 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			request := claimRequest(1)
-			request.Queues = append(request.Queues, store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
+			request.Queues = append(request.Queues,
+				store.QueueClaim{Queue: others[0].Queue, Max: 1, Timeout: time.Minute})
 			request.Max = 2
 			got, err := s.Claim(t.Context(), store.NewToken(), request)
 			require.NoError(t, err)
@@ -116,7 +118,8 @@ func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	}
 	s = openStore(t, o)
 	requirePaused(1)
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{LaneConcurrency: 9}})
 	require.NoError(t, err)
 	requirePaused(1)
 	insert(t, s, newJobs("new", 1, 0)...)
@@ -170,7 +173,8 @@ func TestFault_UndoesChangesOfLanesAndTopics(t *testing.T) {
 	require.NotEmpty(t, claimJobs(t, s, 1))
 	rate := policy.Rate{Starts: 3, Per: time.Minute}
 	again("permit", table.UpdateGrants, func(token store.Token) error {
-		permits, err := s.Permit(t.Context(), token, []store.PermitRequest{permitRequest(2, rate), permitRequest(2, rate)})
+		permits, err := s.Permit(t.Context(), token,
+			[]store.PermitRequest{permitRequest(2, rate), permitRequest(2, rate)})
 		if err == nil {
 			require.Equal(t, []int{2, 1}, []int{permits[0].Starts, permits[1].Starts})
 			require.Equal(t, time.Minute, permits[1].Next)
@@ -290,13 +294,18 @@ func TestRevive_RefusesOnlyTheUnreadableJob(t *testing.T) {
 		settle(t, s, settlementOf(h, policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}))
 	}
 	shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
-	items := []store.Revival{{Ref: ref("job-0000"), From: job.Dead}, {Ref: ref("job-0001")}, {Ref: ref("job-0002"), From: job.Cancelled}}
+	items := []store.Revival{
+		{Ref: ref("job-0000"), From: job.Dead},
+		{Ref: ref("job-0001")},
+		{Ref: ref("job-0002"), From: job.Cancelled},
+	}
 	revived, err := s.Revive(t.Context(), store.NewToken(), items)
 	require.NoError(t, err)
 	require.NoError(t, revived[0].Err)
 	require.ErrorIs(t, revived[1].Err, store.ErrUnavailable)
 	require.ErrorContains(t, revived[2].Err, "the job is dead")
-	errs, err := s.Purge(t.Context(), store.NewToken(), []store.Removal{{Ref: ref("job-0000")}, {Ref: ref("job-0001")}, {Ref: ref("job-0002")}})
+	errs, err := s.Purge(t.Context(), store.NewToken(),
+		[]store.Removal{{Ref: ref("job-0000")}, {Ref: ref("job-0001")}, {Ref: ref("job-0002")}})
 	require.NoError(t, err)
 	require.ErrorContains(t, errs[0], "the job is ready")
 	require.NoError(t, errs[1], "what cannot be read can be removed")
@@ -338,7 +347,8 @@ func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		busy := make(chan struct{})
 		go func() {
-			_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*work.Unit) error { close(busy); <-ctx.Done(); return nil }})
+			_ = s.db.Submit(context.Background(),
+				&op{Verb: "stall", Run: func(*work.Unit) error { close(busy); <-ctx.Done(); return nil }})
 		}()
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves

@@ -102,7 +102,10 @@ func TestList_PagesRunningJobsAndShowsThemNotAsReady(t *testing.T) {
 		}
 	}
 	list := func(state job.State) (ids []string) {
-		filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 3, Oldest: true}
+		filter := store.Filter{
+			Namespace: lane.Namespace, Topic: lane.Topic,
+			States: []job.State{state}, Limit: 3, Oldest: true,
+		}
 		for more := true; more; {
 			page, err := s.List(t.Context(), filter)
 			require.NoError(t, err)

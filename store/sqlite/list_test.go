@@ -18,7 +18,8 @@ import (
 const manyEnded = `
 INSERT INTO topics (t, namespace, name, registered, kept_dead, dead) VALUES (1, 'default', 'orders', 6000, 6000, 6000);
 INSERT INTO queues (q, namespace, topic, lane, rows) VALUES (1, 'default', 'orders', 'l', 6000);
-INSERT INTO jobs (n, q, t, state, due, finished, version, generation, attempts, failed_attempts, consecutive_lost, cancel_requested, entries, created, first_due, expires,
+INSERT INTO jobs (n, q, t, state, due, finished, version, generation, attempts, failed_attempts, consecutive_lost, ` +
+	`cancel_requested, entries, created, first_due, expires,
   namespace, id, url, body_size, spec)
  WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 6000)
  SELECT n, 1, 1, 'dead', 1, 4102444800000, 1, 0, 1, 0, 0, 0, 0, 1, 1, 0, 'default', 'job-' || n, '', -1, x'' FROM many;
@@ -29,7 +30,9 @@ func TestList_LooksAtABoundedNumberOfJobsForAPage(t *testing.T) {
 	require.NoError(t, openStore(t, o).Close())
 	shell(t, o.Path, manyEnded)
 	s := openStore(t, o)
-	for name, filter := range map[string]store.Filter{"reason": {Reason: policy.ReasonGaveUp}, "status": {Status: 503}} {
+	for name, filter := range map[string]store.Filter{
+		"reason": {Reason: policy.ReasonGaveUp}, "status": {Status: 503},
+	} {
 		filter.Namespace, filter.Topic, filter.Limit, filter.ScanLimit = lane.Namespace, lane.Topic, 10, 5000
 		pages, found := 0, 0
 		for more := true; more; pages++ {
@@ -48,7 +51,8 @@ func TestList_GoesOnOverManyTopicsAndLanes(t *testing.T) {
 	s := openStore(t, options(t))
 	var entries []store.NewJob
 	for i := range 1100 {
-		topic, lane := newJobInLane("l", fmt.Sprintf("topic-%d", i), time.Hour), newJobInLane(fmt.Sprintf("lane-%d", i), fmt.Sprintf("lane-%d", i), time.Hour)
+		topic, lane := newJobInLane("l", fmt.Sprintf("topic-%d", i), time.Hour), newJobInLane(fmt.Sprintf("lane-%d", i),
+			fmt.Sprintf("lane-%d", i), time.Hour)
 		topic.Topic = fmt.Sprintf("topic-%04d", i)
 		entries = append(entries, topic, lane)
 	}
@@ -90,7 +94,10 @@ func TestList_LeavesOutAnUnreadableJobAndLogsIt(t *testing.T) {
 			insert(t, s, newJobs("job", 3, 0)...)
 			reach(t, s)
 			shell(t, o.Path, "UPDATE jobs SET "+unreadableSpec+" WHERE id = 'job-0001'")
-			filter := store.Filter{Namespace: lane.Namespace, Topic: lane.Topic, States: []job.State{state}, Limit: 2, Oldest: true}
+			filter := store.Filter{
+				Namespace: lane.Namespace, Topic: lane.Topic,
+				States: []job.State{state}, Limit: 2, Oldest: true,
+			}
 			var ids []string
 			for more := true; more; {
 				page, err := s.List(t.Context(), filter)

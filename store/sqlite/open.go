@@ -100,7 +100,8 @@ func (s *Store) expireOldLeases() error {
 		b := &memory.Batch{Number: db.Int(v[0]), Claimed: db.Int(v[1])}
 		var err error
 		if b.Marks, err = table.ParseMarks(db.Text(v[2])); err != nil {
-			s.env.Log.Error("row of a claim unreadable, its attempts are not recorded as lost", "claim", b.Number, "err", err)
+			s.env.Log.Error("row of a claim unreadable, its attempts are not recorded as lost",
+				"claim", b.Number, "err", err)
 		}
 		batches = append(batches, b)
 		return nil
@@ -156,7 +157,10 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 		u.RemoveWaiting(q, r.Key())
 		q.Running++
 		q.Topic.Running++
-		h := &memory.Lease{Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed, Slot: memory.Slot{Pos: -1}, Progress: r.Progress()}
+		h := &memory.Lease{
+			Ref: r.Ref(), N: r.N, Queue: q, Claimed: b.Claimed,
+			Slot: memory.Slot{Pos: -1}, Progress: r.Progress(),
+		}
 		if err := u.ExpireLease(h, 0); err != nil {
 			return err
 		}
@@ -164,7 +168,8 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 	return u.Exec(table.DeleteLeases, b.Number)
 }
 
-// expireEach is expireOldBatch for jobs of which some cannot be read, or written, because of a damaged page: they are passed over.
+// expireEach is expireOldBatch for jobs of which some cannot be read, or written, because of a damaged page: they are
+// passed over.
 func (s *Store) expireEach(b *memory.Batch) error {
 	for _, m := range b.Marks {
 		err := s.commitAlone(func(u *work.Unit) error {

@@ -67,10 +67,12 @@ func TestOpen_RecordsAttemptsOfADeadProcessAsLost(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, topics, 1)
 	require.Equal(t, time.Second, topics[0].Policy.Timeout)
-	stats, err := second.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := second.TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
-	require.Equal(t, []int64{5, 1, 1, 0}, []int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})
+	require.Equal(t, []int64{5, 1, 1, 0},
+		[]int64{stats[0].Registered, stats[0].Delivered, stats[0].Cancelled, stats[0].Running})
 	require.EqualValues(t, 3, stats[0].Scheduled+stats[0].Ready)
 	require.Len(t, claimJobs(t, second, 10), 2)
 }
@@ -84,7 +86,8 @@ func TestOpen_CountsLostAttemptsFromTheThirdOn(t *testing.T) {
 		require.NoError(t, s.Close())
 		s = openStore(t, o)
 		found := get(t, s, "poison")
-		require.Equal(t, []int{lost + 1, tries, lost + 1}, []int{found.Attempts, found.FailedAttempts, found.ConsecutiveLost})
+		require.Equal(t, []int{lost + 1, tries, lost + 1},
+			[]int{found.Attempts, found.FailedAttempts, found.ConsecutiveLost})
 	}
 }
 
@@ -182,7 +185,10 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 		"a file that is no database": {make: func(path string) {
 			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("not a database ", 1000)), 0o600))
 		}, says: "damaged, or not a database"},
-		"a folder":             {make: func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, says: "is a folder"},
+		"a folder": {
+			make: func(path string) { require.NoError(t, os.Mkdir(path, 0o700)) },
+			says: "is a folder",
+		},
 		"a missing folder":     {path: filepath.Join(t.TempDir(), "missing", "jobs.db"), says: "does not exist"},
 		"an unwritable folder": {path: filepath.Join(unwritable, "jobs.db"), says: "is not writable"},
 	}
@@ -248,7 +254,8 @@ func TestOverview_ShowsAJob(t *testing.T) {
 	insert(t, s, e)
 	var row []string
 	inWriter(t, s, func() {
-		err := s.db.Conn().QueryText(t.Context(), `SELECT id, state, topic, url FROM overview`, func(v []driver.Value) error {
+		err := s.db.Conn().QueryText(t.Context(), `SELECT id, state, topic, url FROM `+
+			`overview`, func(v []driver.Value) error {
 			for _, column := range v {
 				row = append(row, column.(string))
 			}

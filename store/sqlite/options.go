@@ -32,8 +32,8 @@ const (
 	keepMax int64         = 1_000_000
 )
 
-// Defaults returns a policy with this engine's retention: 7 days and 1,000,000 jobs, delivered and dead alike. Its bounds in bytes
-// stay.
+// Defaults returns a policy with this engine's retention: 7 days and 1,000,000 jobs, delivered and dead alike. Its
+// bounds in bytes stay.
 func Defaults(base policy.Topic) policy.Topic {
 	for _, keep := range []*policy.Retention{&base.KeepDelivered, &base.KeepDead} {
 		keep.For = new(keepFor)

@@ -12,8 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// newScatteredJobs returns a job for each of n lanes, due at the same time, and the lanes in the order of registration, which is not
-// the order of their names.
+// newScatteredJobs returns a job for each of n lanes, due at the same time, and the lanes in the order of registration,
+// which is not the order of their names.
 func newScatteredJobs(n int, delay time.Duration) (entries []store.NewJob, lanes []string) {
 	for i := range n {
 		e := newJobInLane(fmt.Sprintf("lane-%03d", i*37%n), fmt.Sprintf("job-%d", i), delay)
@@ -65,16 +65,20 @@ func TestOrdered_FindsAJobThatMovesWhileTheOthersArePutInOrder(t *testing.T) {
 	old.MaxAge = time.Second
 	insert(t, s, old)
 	settle(t, s, settlementOf(claimJobs(t, s, 1)[0], policy.Verdict{Kind: policy.Again, Wait: 3 * time.Hour}))
-	for part := range slices.Chunk(newJobs("later", 1500, 2*time.Hour), store.MaxBatch) { // more than are put in order at a time
+	// more than are put in order at a time
+	for part := range slices.Chunk(newJobs("later", 1500, 2*time.Hour), store.MaxBatch) {
 		insert(t, s, part...)
 	}
 	clock.pass(2 * time.Second)
-	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Ordered: true}})
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Ordered: true}})
 	require.NoError(t, err)
-	expired, err := s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+	expired, err := s.ClaimExpired(t.Context(), store.NewToken(),
+		store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, expired, 1)
-	settle(t, s, settlementOf(expired[0], policy.Verdict{Kind: policy.Released})) // its topic has no such max_age any more
+	// its topic has no such max_age any more
+	settle(t, s, settlementOf(expired[0], policy.Verdict{Kind: policy.Released}))
 	for range 5 {
 		clock.pass(10 * time.Millisecond)
 		carry(t, s)

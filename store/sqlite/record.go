@@ -54,7 +54,10 @@ func (s *Store) ScanLanes(ctx context.Context, cursor string) (docs []store.Docu
 	after := append(strings.SplitN(cursor, "/", 3), "", "", "")
 	err = s.db.Read(ctx, "read settings of lanes", func(ctx context.Context, c *db.Conn) error {
 		return c.Query(ctx, table.ScanLanes, func(v []driver.Value) error {
-			key := store.DocumentKey{Kind: store.KindLane, Namespace: db.Text(v[0]), Name: db.Text(v[1]), Lane: db.Text(v[2])}
+			key := store.DocumentKey{
+				Kind: store.KindLane, Namespace: db.Text(v[0]),
+				Name: db.Text(v[1]), Lane: db.Text(v[2]),
+			}
 			docs = append(docs, store.Document{Key: key, Revision: db.Int(v[3]), Value: []byte(db.Text(v[4]))})
 			return nil
 		}, after[0], after[1], after[2], int64(scanChunk))
@@ -76,7 +79,9 @@ func (s *Store) PutRecords(ctx context.Context, token store.Token, records []sto
 		rows[i].fill(&records[i])
 	}
 	c := op{Verb: "put jobs", Durable: true, Weight: len(records)}
-	outcomes, err := work.Submit(ctx, s.db, token, c, func(all []store.Outcome) int { return len(all) }, func(u *work.Unit) (all []store.Outcome, err error) {
+	outcomes, err := work.Submit(ctx, s.db, token, c, func(all []store.Outcome) int { return len(all) }, func(
+		u *work.Unit,
+	) (all []store.Outcome, err error) {
 		all = make([]store.Outcome, len(records))
 		for i := range records {
 			if all[i], err = putRecord(u, &records[i], &rows[i]); err != nil {
@@ -119,10 +124,11 @@ func putRecord(u *work.Unit, put *store.Record, r *recordRow) (store.Outcome, er
 	}
 	c := &r.columns
 	err = u.Exec(table.PutJob,
-		n, q.Id, q.Topic.Id, string(state), due, db.NullZero(clock.Millis(put.FinishedAt)), db.NullEmpty(string(put.Reason)), put.Version, int64(put.Generation),
-		int64(put.Attempts), int64(put.FailedAttempts), int64(put.ConsecutiveLost), db.NullZero(int64(put.Status)), r.entries,
-		clock.Millis(put.CreatedAt), firstDue, expires, db.NullZero(clock.CeilMillis(put.MaxAge)), db.NullZero(ttl), u.Turn(q, firstDue),
-		put.Namespace, put.ID, put.Fingerprint, put.URL, c.Timeout, c.BodySize, c.Spec, c.Body)
+		n, q.Id, q.Topic.Id, string(state), due, db.NullZero(clock.Millis(put.FinishedAt)),
+		db.NullEmpty(string(put.Reason)), put.Version, int64(put.Generation), int64(put.Attempts),
+		int64(put.FailedAttempts), int64(put.ConsecutiveLost), db.NullZero(int64(put.Status)), r.entries,
+		clock.Millis(put.CreatedAt), firstDue, expires, db.NullZero(clock.CeilMillis(put.MaxAge)), db.NullZero(ttl),
+		u.Turn(q, firstDue), put.Namespace, put.ID, put.Fingerprint, put.URL, c.Timeout, c.BodySize, c.Spec, c.Body)
 	if err != nil {
 		return 0, err
 	}

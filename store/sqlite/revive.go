@@ -14,8 +14,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/work"
 )
 
-// reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond it,
-// jobs come without theirs.
+// reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond
+// it, jobs come without theirs.
 const reviveBodies = 8 << 20
 
 // Revive implements store.Shard: one transaction, in which each item is refused for itself.
@@ -49,7 +49,8 @@ func weighRevived(all []store.ReviveResult) int {
 	return weight
 }
 
-// reviveJob sends an ended job on another round. It answers the body as far as there is room, of which it takes the body's.
+// reviveJob sends an ended job on another round. It answers the body as far as there is room, of which it takes the
+// body's.
 func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error) {
 	r, err := u.Find(item.Ref, *room > 0)
 	if err != nil {
@@ -103,9 +104,9 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 	r.FailedAttempts, r.ConsecutiveLost = 0, 0
 	r.FirstDueAt = r.DueAt
 	u.Mem.NextTTL = 0
-	err = u.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation), to.Entries, db.NullZero(to.First),
-		clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), u.Turn(q, clock.Millis(r.FirstDueAt)), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
-		r.URL, spec, r.N)
+	err = u.Exec(table.ReviveJob, clock.Millis(r.DueAt), r.Version, int64(r.Generation),
+		to.Entries, db.NullZero(to.First), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt),
+		u.Turn(q, clock.Millis(r.FirstDueAt)), clock.Millis(r.FirstDueAt), clock.Millis(r.ExpiresAt), r.URL, spec, r.N)
 	if err != nil {
 		return nil, err
 	}

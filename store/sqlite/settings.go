@@ -15,14 +15,19 @@ import (
 )
 
 // PutDocument implements store.Settings.
-func (s *Store) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s *Store) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	doc.Durability = nil
 	encoded, err := json.Marshal(limits)
 	if err != nil {
 		return store.Document{}, fmt.Errorf("encode limits: %w", err)
 	}
 	weigh := func(d store.Document) int { return len(d.Value) }
-	return work.Submit(ctx, s.db, token, op{Verb: "put settings", Durable: true, Weight: 1}, weigh, func(u *work.Unit) (store.Document, error) {
+	return work.Submit(ctx, s.db, token, op{
+		Verb: "put settings", Durable: true,
+		Weight: 1,
+	}, weigh, func(u *work.Unit) (store.Document, error) {
 		stored, _, err := work.ReadDocument(context.Background(), u.Conn, doc.Key)
 		if err != nil {
 			return store.Document{}, err
@@ -117,7 +122,9 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 }
 
 // ListDocuments implements store.Settings. It reads the revision first, so that it is not newer than the documents.
-func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s *Store) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	checkBatch("documents", limit)
 	var docs []store.Document
 	revision := int64(0)
@@ -136,7 +143,10 @@ func (s *Store) ListDocuments(ctx context.Context, after store.DocumentKey, limi
 			limit = -1 // all
 		}
 		return c.Query(ctx, statement, func(v []driver.Value) error {
-			key := store.DocumentKey{Kind: after.Kind, Namespace: db.Text(v[0]), Name: db.Text(v[1]), Lane: db.Text(v[2])}
+			key := store.DocumentKey{
+				Kind: after.Kind, Namespace: db.Text(v[0]),
+				Name: db.Text(v[1]), Lane: db.Text(v[2]),
+			}
 			docs = append(docs, store.Document{Key: key, Revision: db.Int(v[3]), Value: []byte(db.Text(v[4]))})
 			return nil
 		}, append(args, int64(limit))...)

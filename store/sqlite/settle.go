@@ -53,7 +53,10 @@ func (s *Store) Settle(
 	if db.IsDamage(err) {
 		errs, err = s.settleEach(ctx, token, items, written)
 		if err == nil && c != nil {
-			err = s.db.Submit(ctx, &op{Verb: "claim jobs", Weight: next.Max, Run: c.run, Gone: func() error { return db.ContextError(ctx) }})
+			err = s.db.Submit(ctx, &op{
+				Verb: "claim jobs", Weight: next.Max, Run: c.run,
+				Gone: func() error { return db.ContextError(ctx) },
+			})
 		}
 	}
 	if err != nil {
@@ -66,7 +69,8 @@ func (s *Store) Settle(
 	return slices.Clone(errs), claimed, nil
 }
 
-// settleEach settles attempts one by one, where some cannot be written because of a damaged page: their jobs are passed over.
+// settleEach settles attempts one by one, where some cannot be written because of a damaged page: their jobs are passed
+// over.
 func (s *Store) settleEach(
 	ctx context.Context, token store.Token, items []store.Settlement, written []settlement,
 ) ([]error, error) {
@@ -76,7 +80,8 @@ func (s *Store) settleEach(
 		var h *memory.Lease
 		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) (err error) {
 			h = u.Mem.Leases[items[i].Ref]
-			errs[i], err = work.Once(u, memory.Call{Method: fmt.Sprintf("settle %d", i), Token: token}, func(error) int { return 16 }, func() (error, error) {
+			errs[i], err = work.Once(u, memory.Call{Method: fmt.Sprintf("settle %d",
+				i), Token: token}, func(error) int { return 16 }, func() (error, error) {
 				return settleAttempt(u, &items[i], &written[i])
 			})
 			return err
@@ -94,7 +99,8 @@ func (s *Store) settleEach(
 	}
 	// A repetition of the call answers the same.
 	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) { return errs, nil })
+		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors,
+			func() ([]error, error) { return errs, nil })
 		return err
 	}})
 }

@@ -24,9 +24,9 @@ const statsLanes = 1000
 // countJobs bounds how many jobs that came due one transaction counts, so that others wait for milliseconds at most.
 const countJobs = 8192
 
-// TopicStats implements store.Shard. It reads memory, and no jobs but the first of lanes whose head is not known, and once
-// each those that came due where the carrier does not look, since their lane is blocked. The names of a page come from
-// the database.
+// TopicStats implements store.Shard. It reads memory, and no jobs but the first of lanes whose head is not known, and
+// once each those that came due where the carrier does not look, since their lane is blocked. The names of a page come
+// from the database.
 func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.TopicStats, error) {
 	names := f.Topics
 	if len(names) == 0 {
@@ -102,8 +102,8 @@ func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage,
 	return usage, err
 }
 
-// count makes transactions that read counts, until one has room to count all jobs that are due. What read has written is the
-// caller's only if count returns no error.
+// count makes transactions that read counts, until one has room to count all jobs that are due. What read has written
+// is the caller's only if count returns no error.
 func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) error) error {
 	for {
 		room := countJobs
@@ -187,8 +187,8 @@ func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], r
 	return row, nil
 }
 
-// someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks the
-// database for those with pending jobs.
+// someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks
+// the database for those with pending jobs.
 func someQueues(u *work.Unit, t *memory.Topic) (queues []*memory.Queue, err error) {
 	if len(t.Queues) <= statsLanes {
 		return slices.Collect(maps.Keys(t.Queues)), nil
@@ -202,8 +202,8 @@ func someQueues(u *work.Unit, t *memory.Topic) (queues []*memory.Queue, err erro
 	return queues, err
 }
 
-// LaneStats implements store.Shard. The lanes are read from the database, of which a page costs the same however many there
-// are; only what is ready or runs, and the throttle of a lane, is in memory.
+// LaneStats implements store.Shard. The lanes are read from the database, of which a page costs the same however many
+// there are; only what is ready or runs, and the throttle of a lane, is in memory.
 func (s *Store) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
 ) ([]store.LaneStats, error) {
@@ -268,7 +268,9 @@ func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.Que
 }
 
 // TopicState implements store.Counts.
-func (s *Store) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (state store.TopicState, err error) {
+func (s *Store) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (state store.TopicState, err error) {
 	err = s.count(ctx, func(u *work.Unit, _ *int) error {
 		state = store.TopicState{}
 		if t := u.Mem.Topics[memory.TopicName{Namespace: namespace, Name: topic}]; t != nil {

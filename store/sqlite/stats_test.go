@@ -28,7 +28,8 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 		for i := range entries {
 			name := fmt.Sprintf("idle-%d-%04d", p, i)
 			entries[i] = newJobInLane(name, name, 0)
-			request.Queues = append(request.Queues, store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
+			request.Queues = append(request.Queues,
+				store.QueueClaim{Queue: entries[i].Queue, Max: 1, Timeout: time.Minute})
 		}
 		insert(t, s, entries...)
 		idle[p] = request
@@ -94,8 +95,10 @@ func TestList_PagesJobsOfOneMillisecondInOrder(t *testing.T) {
 		want = append(want, e.ID)
 	}
 	require.Equal(t, want, list(store.Filter{States: []job.State{job.Scheduled}}))
-	require.Equal(t, want[:7], list(store.Filter{Due: store.TimeRange{Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
-	require.Equal(t, want[7:], list(store.Filter{Due: store.TimeRange{After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
+	require.Equal(t, want[:7],
+		list(store.Filter{Due: store.TimeRange{Before: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
+	require.Equal(t, want[7:],
+		list(store.Filter{Due: store.TimeRange{After: clock.Time(c.ms.Load() + (2 * time.Hour).Milliseconds())}}))
 	for i, id := range want {
 		_, err := s.Cancel(t.Context(), store.NewToken(), ref(id), store.Cancellation{})
 		require.NoError(t, err)

@@ -83,8 +83,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // Shards is the store itself, its one shard.
 func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 
-// Ping implements store.Store: it commits a write that needs room on the disk, and fsync, as a registration does. It also
-// fails when the database was found to be damaged.
+// Ping implements store.Store: it commits a write that needs room on the disk, and fsync, as a registration does. It
+// also fails when the database was found to be damaged.
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
 	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *work.Unit) error {
@@ -104,7 +104,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// LogBytes returns the size of the write-ahead log in bytes, for package metrics. It grows while a reader keeps its snapshot.
+// LogBytes returns the size of the write-ahead log in bytes, for package metrics. It grows while a reader keeps its
+// snapshot.
 func (s *Store) LogBytes() int64 { return s.db.LogBytes() }
 
 // Close implements store.Store: what the writer has in hand is committed, the rest fails with ErrUnavailable. Another

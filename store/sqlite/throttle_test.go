@@ -106,7 +106,8 @@ func TestThrottle_ShortensNoCooldownAndAllowsOneProbe(t *testing.T) {
 	s, c := openWithClock(t, options(t))
 	insert(t, s, newJobs("job", 4, 0)...)
 	jobs := claimJobs(t, s, 2)
-	settle(t, s, settlementWithChange(jobs[0], store.LaneChange{Cooldown: 30 * time.Second, Breaker: store.OpenBreaker}))
+	settle(t, s,
+		settlementWithChange(jobs[0], store.LaneChange{Cooldown: 30 * time.Second, Breaker: store.OpenBreaker}))
 	settle(t, s, settlementWithChange(jobs[1], store.LaneChange{Cooldown: time.Second}))
 	c.pass(29 * time.Second)
 	require.Empty(t, claimJobs(t, s, 4))
@@ -131,7 +132,8 @@ func TestThrottle_ForgetsAnOpenBreakerUnlessItsProbeIsRunning(t *testing.T) {
 	s, c := openWithClock(t, options(t))
 	insert(t, s, newJobs("job", 5, 0)...)
 	trip := func() {
-		settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
+		settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0],
+			store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 		c.pass(time.Minute)
 	}
 	trip()
@@ -154,9 +156,11 @@ func TestClaimExpired_OpensNoBreakerPastItsRetention(t *testing.T) {
 	expiring := newJob("expires", 0)
 	expiring.ExpiresIn = store.BreakerRetention
 	insert(t, s, append(newJobs("job", 3, 0), expiring)...)
-	settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
+	settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0],
+		store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 	c.pass(time.Minute + store.BreakerRetention + time.Millisecond)
-	claimed, err := s.ClaimExpired(t.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
+	claimed, err := s.ClaimExpired(t.Context(), store.NewToken(),
+		store.ClaimExpiredRequest{Max: 1, MaxBytes: 1 << 20, Lease: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 	require.False(t, laneStats(t, s).BreakerOpen)
@@ -167,7 +171,8 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 	o := options(t)
 	s, c := openWithClock(t, o)
 	insert(t, s, newJobs("job", 4, 0)...)
-	settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
+	settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0],
+		store.LaneChange{Cooldown: time.Minute, Breaker: store.OpenBreaker}))
 	c.pass(20 * time.Second)
 	second, c2 := openCopyWithClock(t, o, c)
 	require.Equal(t, clock.Time(c.ms.Load()+40_000), laneStats(t, second).CooldownUntil)
@@ -190,7 +195,8 @@ func TestThrottle_SurvivesTheProcess(t *testing.T) {
 		require.NoError(t, err)
 	}
 	third, c3 := openCopyWithClock(t, o, c)
-	stats, err := third.TopicStats(t.Context(), store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
+	stats, err := third.TopicStats(t.Context(),
+		store.StatsFilter{Namespace: lane.Namespace, Topics: []string{lane.Topic}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, stats[0].OpenBreakers)
 	insert(t, third, newJob("next", 0))
@@ -252,7 +258,9 @@ func TestSettle_ChangesNoLaneAfterItsLeaseHasExpired(t *testing.T) {
 func TestSettle_DropsTheOutboxOfACancelledJob(t *testing.T) {
 	s, _ := openWithClock(t, options(t))
 	insert(t, s, newJobs("job", 3, 0)...)
-	for i, verdict := range []policy.Verdict{{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againVerdict, deliveredVerdict} {
+	for i, verdict := range []policy.Verdict{
+		{Kind: policy.Dead, Reason: policy.ReasonGaveUp}, againVerdict, deliveredVerdict,
+	} {
 		h := claimJobs(t, s, 1)[0]
 		_, err := s.Cancel(t.Context(), store.NewToken(), h.Ref(), store.Cancellation{})
 		require.NoError(t, err)
@@ -270,7 +278,8 @@ func TestOpen_DropsUnreadableThrottles(t *testing.T) {
 	s, _ := openWithClock(t, o)
 	insert(t, s, newJobs("job", 2, 0)...)
 	settle(t, s, settlementWithChange(claimJobs(t, s, 1)[0], store.LaneChange{Cooldown: time.Minute}))
-	_, err := s.Permit(t.Context(), store.NewToken(), []store.PermitRequest{permitRequest(1, policy.Rate{Starts: 1, Per: time.Hour})})
+	_, err := s.Permit(t.Context(), store.NewToken(),
+		[]store.PermitRequest{permitRequest(1, policy.Rate{Starts: 1, Per: time.Hour})})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	shell(t, o.Path, "UPDATE queues SET throttle = 'no JSON'; UPDATE topics SET grants = 'no JSON'")

@@ -67,7 +67,8 @@ func TestLeases_ExpireWhenTheWallClockWasSetBack(t *testing.T) {
 	c.pass(14 * time.Second)
 	// The caller expects the clock to show what it shows.
 	expired := func() int {
-		carried, err := s.Carry(t.Context(), store.NewToken(), store.CarryOptions{ExpireLeasesBefore: clock.Time(c.ms.Load())})
+		carried, err := s.Carry(t.Context(), store.NewToken(),
+			store.CarryOptions{ExpireLeasesBefore: clock.Time(c.ms.Load())})
 		require.NoError(t, err)
 		return carried.ExpiredLeases
 	}
@@ -98,7 +99,8 @@ func TestWakeups_AreRepeatedWhenTheWallClockJumps(t *testing.T) {
 func TestStore_RunsInFakeTime(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open(t.Context(), Options{Path: filepath.Join(folder, "jobs.db"), Limits: Defaults(policy.Builtin()).Limits()})
+		s, err := Open(t.Context(),
+			Options{Path: filepath.Join(folder, "jobs.db"), Limits: Defaults(policy.Builtin()).Limits()})
 		require.NoError(t, err)
 		start := time.Now()
 		insert(t, s, newJob("a", 25*time.Hour))
@@ -124,7 +126,8 @@ func TestStore_RunsInFakeTime(t *testing.T) {
 		}()
 		var notified []job.Queue
 		for len(notified) == 0 {
-			notified, err = s.Wait(t.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
+			notified, err = s.Wait(t.Context(),
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
 			require.NoError(t, err)
 		}
 		require.Equal(t, 25*time.Hour, time.Since(start), "neither early nor late")

@@ -96,7 +96,8 @@ func TestSweep_RemovesEveryLaneAndTopicThatIsUnused(t *testing.T) {
 	}
 	rows := func() (lanes, kept int64) {
 		inWriter(t, s, func() {
-			require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT (SELECT count(*) FROM queues), (SELECT count(*) FROM topics WHERE name <> '')", func(v []driver.Value) error {
+			require.NoError(t, s.db.Conn().QueryText(t.Context(), "SELECT (SELECT count(*) FROM queues), (SELECT "+
+				"count(*) FROM topics WHERE name <> '')", func(v []driver.Value) error {
 				lanes, kept = db.Int(v[0]), db.Int(v[1])
 				return nil
 			}))
@@ -121,7 +122,8 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	for i := range topics {
 		e := newJob(fmt.Sprint("job-", i), 0)
 		e.Queue = job.Queue{Namespace: lane.Namespace, Topic: fmt.Sprint("topic-", i), Lane: "lane"}
-		_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
+		_, err := store.PutLane(t.Context(), s, store.NewToken(),
+			store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
 			require.NoError(t, s.commitAlone(func(u *work.Unit) error {
@@ -138,7 +140,8 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 	require.True(t, sweep(), "not all could be looked at")
 	require.False(t, sweep())
 	require.False(t, sweep())
-	_, err := store.PutLane(t.Context(), s, store.NewToken(), store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
+	_, err := store.PutLane(t.Context(), s, store.NewToken(),
+		store.Lane{Queue: job.Queue{Namespace: lane.Namespace, Topic: "topic-3", Lane: "lane"}})
 	require.NoError(t, err)
 	c.pass(idleLook)
 	for sweep() {

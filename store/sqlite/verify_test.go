@@ -74,7 +74,8 @@ func findFaults(u *work.Unit) (faults []string) {
 	for n := range m.LeaseByNumber {
 		numbers += n
 	}
-	const asMarked = " FROM leases, json_each(leases.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND finished IS NULL"
+	const asMarked = " FROM leases, json_each(leases.jobs), jobs WHERE n = value ->> 1 AND q = value ->> 0 AND " +
+		"finished IS NULL"
 	same("leased in their lane", int64(len(m.Leases)), ask("SELECT count(*)"+asMarked))
 	same("their numbers", numbers, ask("SELECT coalesce(sum(n), 0)"+asMarked))
 	looked := 0
@@ -84,28 +85,35 @@ func findFaults(u *work.Unit) (faults []string) {
 		}
 		name := q.Name.String()
 		faults = append(faults, throttleFaults(u, q, ask)...)
-		same(name+" waiting", q.Waiting, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.Id, marks))
-		same(name+" running", q.Running, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.Id, marks))
+		same(name+" waiting", q.Waiting,
+			ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s)", q.Id, marks))
+		same(name+" running", q.Running,
+			ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND n IN (%s)", q.Id, marks))
 		same(name+" leased", q.Running, leasedBy[q])
 		same(name+" rows", q.Rows, ask("SELECT count(*) FROM jobs WHERE q = %d", q.Id))
-		same(name+" ready", q.Ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, n) <= (%d, %d) AND n NOT IN (%s)",
+		same(name+" ready", q.Ready, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND (due, "+
+			"n) <= (%d, %d) AND n NOT IN (%s)",
 			q.Id, q.Mark.Due, q.Mark.N, marks))
 		if q.Order.Done {
-			same(name+" without order", 0, ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND ordered IS NULL", q.Id))
+			same(name+" without order", 0,
+				ask("SELECT count(*) FROM jobs WHERE q = %d AND state = 'scheduled' AND ordered IS NULL", q.Id))
 		}
 		switch {
 		case q.Waiting == 0 || !q.HeadKnown:
 		case !q.Limits().Ordered:
 			same(name+" head", q.Head.N, ask(
-				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1", q.Id, marks))
+				"SELECT n FROM jobs WHERE q = %d AND state = 'scheduled' AND n NOT IN (%s) ORDER BY due, n LIMIT 1",
+				q.Id, marks))
 		case ask("SELECT count(*) FROM jobs WHERE n = %d AND ordered = 0", q.Head.N) > 0: // else it is a moment
-			same(name+" first in order", q.Head.N, ask("SELECT min(n) FROM jobs WHERE q = %d AND state = 'scheduled' AND ordered = 0 AND n NOT IN (%s)", q.Id, marks))
+			same(name+" first in order", q.Head.N, ask("SELECT min(n) FROM jobs WHERE q = %d AND state = 'scheduled' "+
+				"AND ordered = 0 AND n NOT IN (%s)", q.Id, marks))
 		}
 		for _, column := range []struct {
 			name  string
 			value int64
 		}{{"unfinished", q.Waiting + q.Running}, {"rows", q.Rows}} {
-			same(name+" stored "+column.name, column.value, ask("SELECT %s FROM queues WHERE q = %d", column.name, q.Id))
+			same(name+" stored "+column.name, column.value,
+				ask("SELECT %s FROM queues WHERE q = %d", column.name, q.Id))
 		}
 	}
 	looked = 0
@@ -123,14 +131,17 @@ func findFaults(u *work.Unit) (faults []string) {
 	same("stray bodies", 0, ask(
 		"SELECT count(*) FROM bodies WHERE n NOT IN (SELECT n FROM jobs WHERE body_size > %d)", table.InlineBody))
 	same("stray attempts", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
-	same("stray first entries", 0, ask("SELECT count(*) FROM first_attempts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.n = first_attempts.n AND first = a)"))
+	same("stray first entries", 0, ask("SELECT count(*) FROM first_attempts WHERE NOT EXISTS (SELECT 1 FROM jobs "+
+		"WHERE jobs.n = first_attempts.n AND first = a)"))
 	same("missing first entries", 0, ask(
-		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM first_attempts WHERE a = first AND first_attempts.n = jobs.n)"))
+		"SELECT count(*) FROM jobs WHERE first IS NOT NULL AND NOT EXISTS (SELECT 1 FROM first_attempts WHERE a = "+
+			"first AND first_attempts.n = jobs.n)"))
 	same("entries", ask("SELECT coalesce(sum(entries), 0) FROM jobs WHERE entries <= 20"),
 		ask("SELECT (SELECT count(*) FROM first_attempts JOIN jobs USING (n) WHERE entries <= 20) + "+
 			"(SELECT count(*) FROM attempts JOIN jobs USING (n) WHERE entries <= 20)"))
 	same("entries without a job", 0, ask("SELECT count(*) FROM attempts WHERE n NOT IN (SELECT n FROM jobs)"))
-	same("records that are too long", 0, ask("SELECT count(*) FROM (SELECT n FROM attempts GROUP BY n HAVING count(*) > 60)"))
+	same("records that are too long", 0,
+		ask("SELECT count(*) FROM (SELECT n FROM attempts GROUP BY n HAVING count(*) > 60)"))
 	same("indexes", 1, ask("SELECT integrity_check = 'ok' FROM pragma_integrity_check"))
 	return faults
 }
@@ -166,10 +177,12 @@ func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) 
 		{"stored cancelled", t.Cancelled, ask("SELECT cancelled FROM topics WHERE t = %d", t.Id)},
 		{"stored alarm", oneIf(t.Alarm), ask("SELECT coalesce(alarm, 0) FROM topics WHERE t = %d", t.Id)},
 		{"stored grants", oneIf(t.Grants != nil), ask("SELECT grants IS NOT NULL FROM topics WHERE t = %d", t.Id)},
-		{"stored kept", t.KeptDone.Jobs + t.KeptDead.Jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.Id)},
+		{"stored kept", t.KeptDone.Jobs +
+			t.KeptDead.Jobs, ask("SELECT kept_done + kept_dead FROM topics WHERE t = %d", t.Id)},
 	} {
 		if c.memory != c.counted {
-			faults = append(faults, fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.Name.Name, c.what, c.memory, c.counted))
+			faults = append(faults,
+				fmt.Sprintf("topic %s %s: %d in memory, %d counted", t.Name.Name, c.what, c.memory, c.counted))
 		}
 	}
 	return faults
@@ -199,12 +212,15 @@ func throttleFaults(u *work.Unit, q *memory.Queue, ask func(string, ...any) int6
 		memory, counted int64
 	}{
 		{"throttled", oneIf(q.Throttle != nil), oneIf(throttled)},
-		{"stored throttle", oneIf(q.Throttle != nil), ask("SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.Id)},
+		{"stored throttle", oneIf(q.Throttle != nil), ask(
+			"SELECT throttle IS NOT NULL FROM queues WHERE q = %d", q.Id,
+		)},
 		{"open", oneIf(g.Open), oneIf(open)},
 		{"stored open", oneIf(g.Open), ask("SELECT coalesce(throttle ->> 'open', 0) FROM queues WHERE q = %d", q.Id)},
 		{"stored starts", int64(len(g.Starts)), ask(
 			"SELECT coalesce(json_array_length(throttle, '$.starts'), 0) FROM queues WHERE q = %d", q.Id)},
-		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND namespace = '%s' AND name = '%s' AND lane = '%s'",
+		{"revision", revision, ask("SELECT coalesce(max(revision), 0) FROM settings WHERE kind = 'lane' AND "+
+			"namespace = '%s' AND name = '%s' AND lane = '%s'",
 			q.Name.Namespace, q.Name.Topic, q.Name.Lane)},
 	} {
 		if c.memory != c.counted {

@@ -41,7 +41,9 @@ func (s *Store) WaitAgenda(ctx context.Context, timeout time.Duration) (moved bo
 }
 
 // await calls take until it is done, each time that something has changed, or until the timeout.
-func (s *Store) await(ctx context.Context, timeout time.Duration, take func() (done bool, changed <-chan struct{}, closed bool)) error {
+func (s *Store) await(
+	ctx context.Context, timeout time.Duration, take func() (done bool, changed <-chan struct{}, closed bool),
+) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {

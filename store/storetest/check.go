@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Check reads the default namespace of a store through its public methods and returns every violated invariant: a job is
-// in exactly one list, and Get agrees with that list; each topic's Registered is the sum of its states; its unfinished
-// jobs are those of its lanes. Ended jobs that retention or a purge removed are counted but not listed. The store must
-// not change meanwhile.
+// Check reads the default namespace of a store through its public methods and returns every violated invariant: a job
+// is in exactly one list, and Get agrees with that list; each topic's Registered is the sum of its states; its
+// unfinished jobs are those of its lanes. Ended jobs that retention or a purge removed are counted but not listed. The
+// store must not change meanwhile.
 func Check(ctx context.Context, st store.Store) error {
 	return CheckNamespace(ctx, st, job.DefaultNamespace)
 }
@@ -27,7 +27,8 @@ func CheckNamespace(ctx context.Context, st store.Store, namespace string) error
 				return fmt.Errorf("read the stats of shard %d: %w", n, err)
 			}
 			for _, row := range rows {
-				err := errors.Join(checkTopic(ctx, shard, row), checkLanes(ctx, shard, row), checkSettings(ctx, shard, row))
+				err := errors.Join(checkTopic(ctx, shard, row), checkLanes(ctx, shard, row),
+					checkSettings(ctx, shard, row))
 				if err != nil {
 					breaches = append(breaches, fmt.Errorf("shard %d, topic %s: %w", n, row.Topic, err))
 				}
@@ -52,7 +53,8 @@ func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) er
 	listed := make(map[job.State]int64)
 	places := make(map[job.Ref]job.State)
 	for _, state := range states {
-		jobs, err := listAll(ctx, shard, store.Filter{Namespace: row.Namespace, Topic: row.Topic, States: []job.State{state}})
+		jobs, err := listAll(ctx, shard,
+			store.Filter{Namespace: row.Namespace, Topic: row.Topic, States: []job.State{state}})
 		if err != nil {
 			return fmt.Errorf("list %s jobs: %w", state, err)
 		}
@@ -84,7 +86,9 @@ func checkTopic(ctx context.Context, shard store.Shard, row store.TopicStats) er
 	if listed[job.Running] != row.Running {
 		breach("%d running jobs are listed, %d counted", listed[job.Running], row.Running)
 	}
-	for state, counted := range map[job.State]int64{job.Delivered: row.Delivered, job.Dead: row.Dead, job.Cancelled: row.Cancelled} {
+	for state, counted := range map[job.State]int64{
+		job.Delivered: row.Delivered, job.Dead: row.Dead, job.Cancelled: row.Cancelled,
+	} {
 		if listed[state] > counted {
 			breach("%d %s jobs are listed, only %d counted", listed[state], state, counted)
 		}

@@ -38,10 +38,12 @@ func checkLanes(ctx context.Context, shard store.Shard, row store.TopicStats) er
 	}
 	var breaches []error
 	if waiting != row.Scheduled+row.Ready || running != row.Running {
-		breaches = append(breaches, fmt.Errorf("the lanes count %d waiting and %d running jobs: %+v", waiting, running, row))
+		breaches = append(breaches,
+			fmt.Errorf("the lanes count %d waiting and %d running jobs: %+v", waiting, running, row))
 	}
 	if open > row.OpenBreakers { // a lane without unfinished jobs is not listed
-		breaches = append(breaches, fmt.Errorf("%d lanes with an open breaker are listed, %d counted", open, row.OpenBreakers))
+		breaches = append(breaches,
+			fmt.Errorf("%d lanes with an open breaker are listed, %d counted", open, row.OpenBreakers))
 	}
 	return errors.Join(breaches...)
 }

@@ -63,7 +63,9 @@ type blankShard struct {
 	blankStore
 }
 
-func (f blankShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (f blankShard) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
+) ([]store.LaneStats, error) {
 	if f.lanes {
 		return nil, nil
 	}
@@ -91,12 +93,17 @@ func TestCheck_FindsWrongLanesReasonsAndSettings(t *testing.T) {
 	m := storetest.NewModel(storetest.ModelOptions{})
 	_, err := m.Shards()[0].Insert(t.Context(), store.NewToken(), []store.NewJob{entry("a", 0), entry("b", time.Hour)})
 	require.NoError(t, err)
-	_, err = store.PutLane(t.Context(), m.Shards()[0], store.NewToken(), store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
+	_, err = store.PutLane(t.Context(), m.Shards()[0], store.NewToken(),
+		store.Lane{Queue: queue, Settings: policy.Lane{LaneConcurrency: 1}})
 	require.NoError(t, err)
-	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"}, store.Cancellation{})
+	_, err = m.Shards()[0].Cancel(t.Context(), store.NewToken(),
+		job.Ref{Namespace: "default", ID: "a"}, store.Cancellation{})
 	require.NoError(t, err)
 	require.NoError(t, storetest.Check(t.Context(), blankStore{Store: m}))
-	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, lanes: true}), "the lanes count 0 waiting")
-	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, reason: true}), "a is cancelled because of")
-	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, settings: true}), "are listed, and read as")
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, lanes: true}),
+		"the lanes count 0 waiting")
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, reason: true}),
+		"a is cancelled because of")
+	require.ErrorContains(t, storetest.Check(t.Context(), blankStore{Store: m, settings: true}),
+		"are listed, and read as")
 }

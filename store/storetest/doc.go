@@ -6,8 +6,8 @@
 // thousand jobs. It blocks on channels and timers only, so that it works inside a testing/synctest bubble.
 //
 // The tests accept what the contract does not specify: the order of jobs due in the same millisecond, the order across
-// lanes, when retention removes what Sweep would remove (an id beyond its window may go with its purged job), superfluous
-// wake-ups, and the starts that a lane without a rate remembers.
+// lanes, when retention removes what Sweep would remove (an id beyond its window may go with its purged job),
+// superfluous wake-ups, and the starts that a lane without a rate remembers.
 //
 // The package is for tests only. The model and Faulty are safe for concurrent use.
 package storetest

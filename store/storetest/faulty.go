@@ -21,8 +21,9 @@ const (
 	LostReply       // it took effect, and fails all the same
 )
 
-// Faulty returns s with injected faults. Decide gets the method's name at every call that changes something, and at Wait;
-// it must be safe for concurrent use. A faulty call fails with store.ErrUnavailable. Reads, Ping and Close never fail.
+// Faulty returns s with injected faults. Decide gets the method's name at every call that changes something, and at
+// Wait; it must be safe for concurrent use. A faulty call fails with store.ErrUnavailable. Reads, Ping and Close never
+// fail.
 func Faulty(s store.Store, decide func(method string) Fault) store.Store {
 	return &faulty{Store: s, decide: decide}
 }
@@ -43,8 +44,8 @@ func Nth(method string, n int, fault Fault) func(string) Fault {
 	}
 }
 
-// Share makes a share of all calls fail, 0 to 1, half of them before and half after they take effect. The same seed gives
-// the same sequence.
+// Share makes a share of all calls fail, 0 to 1, half of them before and half after they take effect. The same seed
+// gives the same sequence.
 func Share(seed uint64, share float64) func(string) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -94,15 +95,20 @@ func intercept[T any](decide func(string) Fault, method string, do func() (T, er
 	return value, err
 }
 
-func (f faultyShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
-	return intercept(f.decide, "Insert", func() ([]store.InsertResult, error) { return f.Shard.Insert(ctx, token, entries) })
+func (f faultyShard) Insert(
+	ctx context.Context, token store.Token, entries []store.NewJob,
+) ([]store.InsertResult, error) {
+	return intercept(f.decide, "Insert",
+		func() ([]store.InsertResult, error) { return f.Shard.Insert(ctx, token, entries) })
 }
 
 func (f faultyShard) Lead(ctx context.Context) (store.Leadership, error) {
 	return intercept(f.decide, "Lead", func() (store.Leadership, error) { return f.Shard.Lead(ctx) })
 }
 
-func (f faultyShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (f faultyShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
 	return intercept(f.decide, "Carry", func() (store.CarryResult, error) { return f.Shard.Carry(ctx, token, round) })
 }
 
@@ -119,15 +125,22 @@ func (f faultyShard) Notify(ctx context.Context, queues []job.Queue) error {
 	return err
 }
 
-func (f faultyShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
-	return intercept(f.decide, "ClaimExpired", func() ([]store.ClaimedJob, error) { return f.Shard.ClaimExpired(ctx, token, request) })
+func (f faultyShard) ClaimExpired(
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
+	return intercept(f.decide, "ClaimExpired",
+		func() ([]store.ClaimedJob, error) { return f.Shard.ClaimExpired(ctx, token, request) })
 }
 
-func (f faultyShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (f faultyShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	return intercept(f.decide, "Claim", func() (store.ClaimResult, error) { return f.Shard.Claim(ctx, token, request) })
 }
 
-func (f faultyShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (f faultyShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	type answer struct {
 		errs    []error
 		claimed store.ClaimResult
@@ -139,16 +152,25 @@ func (f faultyShard) Settle(ctx context.Context, token store.Token, items []stor
 	return a.errs, a.claimed, err
 }
 
-func (f faultyShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
-	return intercept(f.decide, "Cancel", func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref, cancellation) })
+func (f faultyShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
+	return intercept(f.decide, "Cancel",
+		func() (job.Job, error) { return f.Shard.Cancel(ctx, token, ref, cancellation) })
 }
 
-func (f faultyShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
-	return intercept(f.decide, "Replace", func() (job.Job, error) { return f.Shard.Replace(ctx, token, ref, replacement) })
+func (f faultyShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
+	return intercept(f.decide, "Replace",
+		func() (job.Job, error) { return f.Shard.Replace(ctx, token, ref, replacement) })
 }
 
-func (f faultyShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
-	return intercept(f.decide, "Revive", func() ([]store.ReviveResult, error) { return f.Shard.Revive(ctx, token, items) })
+func (f faultyShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
+	return intercept(f.decide, "Revive",
+		func() ([]store.ReviveResult, error) { return f.Shard.Revive(ctx, token, items) })
 }
 
 func (f faultyShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
@@ -159,23 +181,34 @@ func (f faultyShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return intercept(f.decide, "Repair", func() (store.RepairResult, error) { return f.Shard.Repair(ctx) })
 }
 
-func (f *faulty) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
-	return intercept(f.decide, "PutTopic", func() (store.Document, error) { return f.Store.PutDocument(ctx, token, doc, limits) })
+func (f *faulty) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return intercept(f.decide, "PutTopic",
+		func() (store.Document, error) { return f.Store.PutDocument(ctx, token, doc, limits) })
 }
 
 func (f faultyShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	return intercept(f.decide, "Purge", func() ([]error, error) { return f.Shard.Purge(ctx, token, items) })
 }
 
-func (f faultyShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
-	return intercept(f.decide, "PutRecords", func() ([]store.Outcome, error) { return f.Shard.PutRecords(ctx, token, records) })
+func (f faultyShard) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) ([]store.Outcome, error) {
+	return intercept(f.decide, "PutRecords",
+		func() ([]store.Outcome, error) { return f.Shard.PutRecords(ctx, token, records) })
 }
 
-func (f faultyShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
-	return intercept(f.decide, "PutLane", func() (store.Document, error) { return f.Shard.PutDocument(ctx, token, doc, limits) })
+func (f faultyShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
+	return intercept(f.decide, "PutLane",
+		func() (store.Document, error) { return f.Shard.PutDocument(ctx, token, doc, limits) })
 }
 
-func (f faultyShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
+func (f faultyShard) Permit(
+	ctx context.Context, token store.Token, asks []store.PermitRequest,
+) ([]store.Permit, error) {
 	return intercept(f.decide, "Permit", func() ([]store.Permit, error) { return f.Shard.Permit(ctx, token, asks) })
 }
 

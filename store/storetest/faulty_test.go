@@ -20,7 +20,8 @@ func TestFaulty_FailsBeforeOrAfterACall(t *testing.T) {
 		token := store.NewToken()
 		_, err = f.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("second", 0)})
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		stats, err := f.Shards()[0].TopicStats(t.Context(), store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
+		stats, err := f.Shards()[0].TopicStats(t.Context(),
+			store.StatsFilter{Namespace: "default", Topics: []string{"orders"}})
 		require.NoError(t, err)
 		require.EqualValues(t, 1+registered, stats[0].Registered)
 		got, err := f.Shards()[0].Insert(t.Context(), token, []store.NewJob{entry("second", 0)})
@@ -43,12 +44,16 @@ func TestFaulty_ShareIsRepeatable(t *testing.T) {
 }
 
 func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
-	f := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), func(string) storetest.Fault { return storetest.Before })
+	f := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}),
+		func(string) storetest.Fault { return storetest.Before })
 	ctx, token, ref := t.Context(), store.NewToken(), job.Ref{Namespace: "default", ID: "a"}
 	for method, call := range map[string]func() error{
-		"Insert": func() error { _, err := f.Shards()[0].Insert(ctx, token, []store.NewJob{entry("a", 0)}); return err },
-		"Lead":   func() error { _, err := f.Shards()[0].Lead(ctx); return err },
-		"Carry":  func() error { _, err := f.Shards()[0].Carry(ctx, token, store.CarryOptions{}); return err },
+		"Insert": func() error {
+			_, err := f.Shards()[0].Insert(ctx, token, []store.NewJob{entry("a", 0)})
+			return err
+		},
+		"Lead":  func() error { _, err := f.Shards()[0].Lead(ctx); return err },
+		"Carry": func() error { _, err := f.Shards()[0].Carry(ctx, token, store.CarryOptions{}); return err },
 		"Wait": func() error {
 			_, err := f.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}})
 			return err
@@ -65,15 +70,24 @@ func TestFaulty_CoversEveryMethodThatChangesSomething(t *testing.T) {
 			_, err := f.Shards()[0].Replace(ctx, token, ref, store.Replacement{})
 			return err
 		},
-		"Revive":     func() error { _, err := f.Shards()[0].Revive(ctx, token, []store.Revival{{Ref: ref}}); return err },
-		"Purge":      func() error { _, err := f.Shards()[0].Purge(ctx, token, []store.Removal{{Ref: ref}}); return err },
+		"Revive": func() error {
+			_, err := f.Shards()[0].Revive(ctx, token, []store.Revival{{Ref: ref}})
+			return err
+		},
+		"Purge": func() error {
+			_, err := f.Shards()[0].Purge(ctx, token, []store.Removal{{Ref: ref}})
+			return err
+		},
 		"PutRecords": func() error { _, err := f.Shards()[0].PutRecords(ctx, token, nil); return err },
 		"Sweep":      func() error { _, err := f.Shards()[0].Sweep(ctx, token, 1); return err },
 		"PutTopic": func() error {
 			_, err := store.PutTopic(ctx, f, store.Topic{Namespace: "default", Name: "orders"})
 			return err
 		},
-		"PutLane": func() error { _, err := store.PutLane(ctx, f.Shards()[0], token, store.Lane{Queue: queue}); return err },
+		"PutLane": func() error {
+			_, err := store.PutLane(ctx, f.Shards()[0], token, store.Lane{Queue: queue})
+			return err
+		},
 		"Permit": func() error {
 			_, err := f.Shards()[0].Permit(ctx, token, []store.PermitRequest{{Topic: "orders"}})
 			return err

@@ -33,8 +33,8 @@ type Model struct {
 	settings
 	shards []*modelShard
 	closed bool
-	// rank orders jobs due in the same millisecond, lowest first, to follow the order of an engine; nil: the order in which
-	// they were placed.
+	// rank orders jobs due in the same millisecond, lowest first, to follow the order of an engine; nil: the order in
+	// which they were placed.
 	rank func(job.Ref) int
 }
 

@@ -20,7 +20,9 @@ const (
 )
 
 // Carry makes one round.
-func (s *modelShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+func (s *modelShard) Carry(
+	ctx context.Context, token store.Token, round store.CarryOptions,
+) (store.CarryResult, error) {
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
@@ -77,7 +79,8 @@ func (s *modelShard) carry(round store.CarryOptions, now time.Time) store.CarryR
 			s.placeIn(r, &q.ready)
 			c.Moved++
 		}
-		if (q.ready.first() != nil || ordered) && q.claimable(now) != nil && (newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
+		if (q.ready.first() != nil || ordered) && q.claimable(now) != nil &&
+			(newlyReady || !q.notifiedAt.Add(store.RenotifyAfter).After(now)) {
 			if s.isUnread(q) {
 				q.notifiedAt = now.Add(store.RenotifyUnreadAfter - store.RenotifyAfter)
 			} else {
@@ -143,7 +146,8 @@ func (s *modelShard) expireLease(r *record, now time.Time) {
 		r.job.FailedAttempts++
 	}
 	r.addAttempt(job.Attempt{
-		N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed), Process: string(r.lease.Owner()),
+		N: r.job.Attempts, Kind: job.KindLost, StartedAt: r.claimed, Duration: now.Sub(r.claimed),
+		Process: string(r.lease.Owner()),
 	})
 	if r.job.CancelRequested {
 		s.end(r, job.Cancelled, job.ReasonCancelled, now)

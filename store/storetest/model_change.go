@@ -9,7 +9,9 @@ import (
 )
 
 // change runs a call that changes one job.
-func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*record, time.Time) error) (job.Job, error) {
+func (s *modelShard) change(
+	ctx context.Context, c call, ref job.Ref, do func(*record, time.Time) error,
+) (job.Job, error) {
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
@@ -34,7 +36,9 @@ func (s *modelShard) change(ctx context.Context, c call, ref job.Ref, do func(*r
 }
 
 // Cancel ends a job, or marks it while it is running.
-func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s *modelShard) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	return s.change(ctx, call{"cancel", token}, ref, func(r *record, now time.Time) error {
 		switch {
 		case cancellation.IfVersion != 0 && cancellation.IfVersion != r.job.Version:
@@ -57,7 +61,9 @@ func (s *modelShard) Cancel(ctx context.Context, token store.Token, ref job.Ref,
 }
 
 // Replace changes a job that waits.
-func (s *modelShard) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s *modelShard) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	return s.change(ctx, call{"replace", token}, ref, func(r *record, now time.Time) error {
 		if replacement.IfVersion != 0 && replacement.IfVersion != r.job.Version {
 			return store.ErrVersion

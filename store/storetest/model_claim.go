@@ -17,7 +17,9 @@ type claimReply struct {
 }
 
 // Claim leases jobs to the caller.
-func (s *modelShard) Claim(ctx context.Context, token store.Token, request store.ClaimRequest) (store.ClaimResult, error) {
+func (s *modelShard) Claim(
+	ctx context.Context, token store.Token, request store.ClaimRequest,
+) (store.ClaimResult, error) {
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
@@ -48,7 +50,9 @@ func (s *modelShard) claim(token store.Token, request store.ClaimRequest, now ti
 }
 
 // claimQueue claims jobs of one queue. Size is the number of body bytes claimed so far.
-func (s *modelShard) claimQueue(t *claimReply, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time) store.QueueStatus {
+func (s *modelShard) claimQueue(
+	t *claimReply, size *int, token store.Token, request store.ClaimRequest, w store.QueueClaim, now time.Time,
+) store.QueueStatus {
 	status := store.QueueStatus{Queue: w.Queue}
 	if lane := s.get(store.LaneKey(w.Queue)); lane.Revision != w.LaneRevision {
 		status.LaneDocument = &lane

@@ -29,7 +29,9 @@ func (r *record) isExpired(now time.Time) bool {
 }
 
 // ClaimExpired leases jobs that wait beyond their time to live.
-func (s *modelShard) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s *modelShard) ClaimExpired(
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
 	m := s.model
 	bound(request.Max)
 	now, err := m.open(ctx)

@@ -23,7 +23,9 @@ type knownID struct {
 }
 
 // Insert inserts the jobs one after the other.
-func (s *modelShard) Insert(ctx context.Context, token store.Token, entries []store.NewJob) ([]store.InsertResult, error) {
+func (s *modelShard) Insert(
+	ctx context.Context, token store.Token, entries []store.NewJob,
+) ([]store.InsertResult, error) {
 	m := s.model
 	bound(len(entries))
 	now, err := m.open(ctx)

@@ -22,7 +22,8 @@ func (s *modelShard) blockedAhead(q *queue, ahead int, now time.Time) bool {
 	return !ever || at.After(now)
 }
 
-// freeAt returns when cooldown and rate allow the next claim; not ever: the queue is paused, or at its concurrency and ahead.
+// freeAt returns when cooldown and rate allow the next claim; not ever: the queue is paused, or at its concurrency and
+// ahead.
 func (s *modelShard) freeAt(q *queue, ahead int, now time.Time) (at time.Time, ever bool) {
 	limits := s.limits(q.name)
 	most := limits.Concurrency + ahead
@@ -39,8 +40,8 @@ func (s *modelShard) freeAt(q *queue, ahead int, now time.Time) (at time.Time, e
 	return at, true
 }
 
-// breakerIsOpen reports whether a queue's breaker is open. It closes BreakerRetention after its cooldown, unless a job is
-// claimed.
+// breakerIsOpen reports whether a queue's breaker is open. It closes BreakerRetention after its cooldown, unless a job
+// is claimed.
 func (q *queue) breakerIsOpen(now time.Time) bool {
 	return q.open && (len(q.claimed.items) > 0 || !now.After(q.cooldownUntil.Add(store.BreakerRetention)))
 }

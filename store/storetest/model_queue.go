@@ -107,7 +107,10 @@ func (s *modelShard) queue(name job.Queue) *queue {
 	q := s.queues[name]
 	if q == nil {
 		t := s.topic(topicName{name.Namespace, name.Topic})
-		q = &queue{shard: s, name: name, topic: t, due: sortedRecords{key: due}, ready: sortedRecords{key: due}, claimed: sortedRecords{key: deadline}}
+		q = &queue{
+			shard: s, name: name, topic: t, due: sortedRecords{key: due}, ready: sortedRecords{key: due},
+			claimed: sortedRecords{key: deadline},
+		}
 		s.queues[name] = q
 		t.lanes = append(t.lanes, q)
 	}
@@ -117,8 +120,8 @@ func (s *modelShard) queue(name job.Queue) *queue {
 // isOrdered reports whether the jobs of the queue are claimed in the order of their registration.
 func (q *queue) isOrdered() bool { return q.shard.limits(q.name).Ordered }
 
-// turn returns the job of an ordered queue whose turn it is, due or not; nil: there is none. next is when the next of the
-// other jobs takes its turn; zero: none does.
+// turn returns the job of an ordered queue whose turn it is, due or not; nil: there is none. next is when the next of
+// the other jobs takes its turn; zero: none does.
 func (q *queue) turn(now time.Time) (first *record, next time.Time) {
 	for _, l := range []*sortedRecords{&q.ready, &q.due} {
 		for _, r := range l.items {
@@ -191,8 +194,8 @@ func (s *modelShard) reschedule(q *queue, now time.Time, wake bool) {
 	}
 }
 
-// nextTime returns when the carrier must visit a queue; zero: never. It is the end of the first lease that is not kept, or,
-// when the queue is not blocked, the next wake-up or the first due time, but not before the queue is free.
+// nextTime returns when the carrier must visit a queue; zero: never. It is the end of the first lease that is not kept,
+// or, when the queue is not blocked, the next wake-up or the first due time, but not before the queue is free.
 func (s *modelShard) nextTime(q *queue, now time.Time, keepLease func(*record) bool) time.Time {
 	var at time.Time
 	earlier := func(t time.Time) {

@@ -75,7 +75,9 @@ func (w window) freeAt(rate policy.Rate, now time.Time) time.Time {
 }
 
 // Permit grants starts, one request after the other.
-func (s *modelShard) Permit(ctx context.Context, token store.Token, requests []store.PermitRequest) ([]store.Permit, error) {
+func (s *modelShard) Permit(
+	ctx context.Context, token store.Token, requests []store.PermitRequest,
+) ([]store.Permit, error) {
 	m := s.model
 	bound(len(requests))
 	now, err := m.open(ctx)

@@ -234,7 +234,9 @@ func (q *queue) count(now time.Time) store.LaneStats {
 }
 
 // LaneStats leaves out lanes without unfinished jobs.
-func (s *modelShard) LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error) {
+func (s *modelShard) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
+) ([]store.LaneStats, error) {
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {
@@ -280,7 +282,9 @@ func (s *modelShard) QueueState(ctx context.Context, name job.Queue) (store.Queu
 }
 
 // TopicState counts a topic's leased jobs.
-func (s *modelShard) TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (store.TopicState, error) {
+func (s *modelShard) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (store.TopicState, error) {
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {

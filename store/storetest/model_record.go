@@ -23,7 +23,10 @@ func (s *modelShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.Re
 	for i, ref := range refs {
 		var found store.Record
 		if r := s.jobs[ref]; r != nil {
-			found = store.Record{Job: r.view(now), Fingerprint: r.fingerprint, MaxAge: r.maxAge, Number: int64(r.registered)}
+			found = store.Record{
+				Job: r.view(now), Fingerprint: r.fingerprint, MaxAge: r.maxAge,
+				Number: int64(r.registered),
+			}
 			found.Spec = clone(r.job.Spec)
 			found.History, found.Events = slices.Clone(r.job.History), slices.Clone(r.job.Events)
 		}
@@ -36,7 +39,9 @@ func (s *modelShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.Re
 }
 
 // PutRecords stores jobs one after the other.
-func (s *modelShard) PutRecords(ctx context.Context, token store.Token, records []store.Record) ([]store.Outcome, error) {
+func (s *modelShard) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) ([]store.Outcome, error) {
 	m := s.model
 	bound(len(records))
 	now, err := m.open(ctx)
@@ -79,7 +84,10 @@ func (s *modelShard) putRecord(put *store.Record, now time.Time) store.Outcome {
 		}
 		return store.Conflict
 	}
-	r := &record{job: put.Job, fingerprint: slices.Clone(put.Fingerprint), queue: s.queue(put.Queue), maxAge: put.MaxAge}
+	r := &record{
+		job: put.Job, fingerprint: slices.Clone(put.Fingerprint),
+		queue: s.queue(put.Queue), maxAge: put.MaxAge,
+	}
 	r.job.Spec = clone(put.Spec)
 	r.job.History, r.job.Events = slices.Clone(put.History), slices.Clone(put.Events)
 	s.registrations++

@@ -9,7 +9,9 @@ import (
 )
 
 // Revive revives the jobs one after the other.
-func (s *modelShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
+func (s *modelShard) Revive(
+	ctx context.Context, token store.Token, items []store.Revival,
+) ([]store.ReviveResult, error) {
 	m := s.model
 	bound(len(items))
 	now, err := m.open(ctx)

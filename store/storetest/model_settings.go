@@ -66,7 +66,9 @@ func (s settings) list(after store.DocumentKey, limit int) ([]store.Document, in
 func isSameTopic(a, b store.DocumentKey) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
 // PutDocument writes a document, and reschedules a topic's queues.
-func (m *Model) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (m *Model) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	now, err := m.open(ctx)
 	if err != nil {
 		return store.Document{}, err
@@ -92,7 +94,9 @@ func (m *Model) PutDocument(ctx context.Context, token store.Token, doc store.Do
 }
 
 // PutDocument writes a lane's settings and reschedules its queue.
-func (s *modelShard) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s *modelShard) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	now, err := s.model.open(ctx)
 	if err != nil {
 		return store.Document{}, err
@@ -135,12 +139,16 @@ func (m *Model) getDocuments(ctx context.Context, from settings, keys []store.Do
 }
 
 // ListDocuments lists documents.
-func (m *Model) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (m *Model) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return m.listDocuments(ctx, m.settings, after, limit, known)
 }
 
 // ListDocuments lists lanes' settings.
-func (s *modelShard) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (s *modelShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	return s.model.listDocuments(ctx, s.settings, after, limit, known)
 }
 

@@ -13,7 +13,9 @@ import (
 )
 
 // Settle ends attempts and, with next, claims under the same token.
-func (s *modelShard) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s *modelShard) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	m := s.model
 	bound(len(items))
 	now, err := m.open(ctx)

@@ -61,7 +61,8 @@ func (s *modelShard) Repair(ctx context.Context) (store.RepairResult, error) {
 
 // isUnused reports whether a topic has neither jobs nor settings. The model removes only its counts.
 func (m *Model) isUnused(s *modelShard, t *topic) bool {
-	if t.registered == 0 || isInternal(t.name.topic) || len(t.done.items)+len(t.dead.items) > 0 || m.documents[topicKey(t.name)].Revision != 0 || s.alarms[t.name] {
+	if t.registered == 0 || isInternal(t.name.topic) || len(t.done.items)+len(t.dead.items) > 0 ||
+		m.documents[topicKey(t.name)].Revision != 0 || s.alarms[t.name] {
 		return false
 	}
 	for _, q := range t.lanes {

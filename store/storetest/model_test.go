@@ -61,7 +61,8 @@ func entry(id string, delay time.Duration) store.NewJob {
 }
 
 var all = store.ClaimRequest{
-	Queues: []store.QueueClaim{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}}, Max: store.MaxBatch, MaxBytes: 1 << 20,
+	Queues: []store.QueueClaim{{Queue: queue, Max: store.MaxBatch, Timeout: time.Minute}},
+	Max:    store.MaxBatch, MaxBytes: 1 << 20,
 }
 
 // A job from insert to claim in fake time: Wait blocks on channels and timers only.
@@ -75,7 +76,8 @@ func TestModel_RunsInSynctest(t *testing.T) {
 		for time.Since(start) < 25*time.Hour { // a carrier
 			carried, err := m.Shards()[0].Carry(ctx, store.NewToken(), store.CarryOptions{})
 			require.NoError(t, err)
-			wakeup, err := m.Shards()[0].Wait(ctx, store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: max(carried.Next, time.Second)})
+			wakeup, err := m.Shards()[0].Wait(ctx,
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: max(carried.Next, time.Second)})
 			require.NoError(t, err)
 			require.Empty(t, wakeup)
 		}
@@ -123,7 +125,8 @@ func TestModel_CloseEndsWait(t *testing.T) {
 		m := storetest.NewModel(storetest.ModelOptions{})
 		answer := make(chan error, 1)
 		go func() {
-			_, err := m.Shards()[0].Wait(context.Background(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
+			_, err := m.Shards()[0].Wait(context.Background(),
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Hour})
 			answer <- err
 		}()
 		synctest.Wait()
@@ -138,7 +141,8 @@ func TestModel_HandlesManyJobs(t *testing.T) {
 	}
 	const n = 30_000
 	m := storetest.NewModel(storetest.ModelOptions{})
-	_, err := store.PutTopic(t.Context(), m, store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
+	_, err := store.PutTopic(t.Context(), m,
+		store.Topic{Namespace: "default", Name: "orders", Policy: policy.Topic{LaneConcurrency: 10_000}})
 	require.NoError(t, err)
 	for start := 0; start < n; start += 500 {
 		var batch []store.NewJob
@@ -156,7 +160,10 @@ func TestModel_HandlesManyJobs(t *testing.T) {
 		done += len(items)
 		items = items[:0]
 		for _, h := range claimed.Jobs {
-			items = append(items, store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: policy.Verdict{Kind: policy.Delivered}})
+			items = append(items, store.Settlement{
+				Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease,
+				Verdict: policy.Verdict{Kind: policy.Delivered},
+			})
 		}
 	}
 }

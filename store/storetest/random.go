@@ -20,12 +20,12 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Random sequences: an engine and the model get the same operations, each sequence in a new namespace, and must agree on
-// every result and, after each operation, on every job. What the contract leaves open is avoided:
+// Random sequences: an engine and the model get the same operations, each sequence in a new namespace, and must agree
+// on every result and, after each operation, on every job. What the contract leaves open is avoided:
 //
 //   - jobs due in the same millisecond: the model follows the engine's order;
-//   - boundaries: the clock moves by even numbers of milliseconds; waits, leases, cooldowns and rate windows are odd, so
-//     that nothing ends exactly when it is read. Slacks are even;
+//   - boundaries: the clock moves by even numbers of milliseconds; waits, leases, cooldowns and rate windows are odd,
+//     so that nothing ends exactly when it is read. Slacks are even;
 //   - the window of a lane's rate does not change, and breakers are forgotten while no job is running;
 //   - real clocks: waits are zero or at least an hour, leases outlive the test, times agree roughly.
 //
@@ -52,13 +52,17 @@ func random(t *testing.T, open func(t *testing.T) Engine) {
 		defer func() { failed = failed || rt.Failed() }()
 		p := newEngineAndModel(rt, s, fmt.Sprintf("random-%d", sequence))
 		defer p.endUnfinished()
-		aside := []func(*rapid.T){p.sweep, p.compareReads, p.permit, p.permit, p.alarm, p.recheck, p.claimExpired, p.claimExpired}
+		aside := []func(*rapid.T){
+			p.sweep, p.compareReads, p.permit, p.permit, p.alarm, p.recheck,
+			p.claimExpired, p.claimExpired,
+		}
 		// Each name is equally likely, so that rarer operations share one.
 		actions := map[string]func(*rapid.T){
 			"":       p.compareJobs,
 			"insert": p.insert, "claim": p.claim, "settle": p.settle, "carry": p.carry,
-			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim, "settle again": p.settle,
-			"change": oneOf(p.cancel, p.replace, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
+			"insert more": p.insert, "claim more": p.claim, "settle more": p.settle, "claim again": p.claim,
+			"settle again": p.settle,
+			"change":       oneOf(p.cancel, p.replace, p.run), "ended": oneOf(p.revive, p.revive, p.purge),
 			"policy": oneOf(p.topic, p.putLane, p.putLane),
 		}
 		if s.Advance != nil {
@@ -81,8 +85,8 @@ func oneOf(actions ...func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) { actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which")](t) }
 }
 
-// setRapid sets those flags of rapid that the command line does not set. They are global, and concurrent suites read them:
-// they are set once.
+// setRapid sets those flags of rapid that the command line does not set. They are global, and concurrent suites read
+// them: they are set once.
 var setRapid = sync.OnceFunc(func() {
 	checks := randomChecks
 	if testing.Short() {
@@ -119,7 +123,8 @@ type engineAndModel struct {
 	relayed    []job.Ref
 	rate       policy.Rate              // of the lanes of orders, and of permits; zero: none
 	lanes      map[job.Queue][]revision // of settings, the newest last
-	sweeping   bool                     // a topic keeps nothing, and engines may trim at once: both are swept before each comparison
+	// a topic keeps nothing, and engines may trim at once: both are swept before each comparison
+	sweeping bool
 }
 
 // lease is a claim of a job in both; the lease may be lost.
@@ -128,7 +133,10 @@ type lease struct {
 }
 
 func newEngineAndModel(t *rapid.T, s *suite, namespace string) *engineAndModel {
-	p := &engineAndModel{T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.NewJob), lanes: make(map[job.Queue][]revision)}
+	p := &engineAndModel{
+		T: t, s: s, ctx: s.Context(), namespace: namespace, sent: make(map[string]store.NewJob),
+		lanes: make(map[job.Queue][]revision),
+	}
 	p.model = NewModel(ModelOptions{Defaults: s.Defaults, Now: s.Now})
 	for _, topic := range []string{"orders", "orders", "mails"} {
 		p.queues = append(p.queues, s.queueOf(namespace, topic, len(p.queues)))
@@ -180,12 +188,17 @@ func (p *engineAndModel) wait(zero bool) time.Duration {
 func (p *engineAndModel) anyID(label string) string { return rapid.SampledFrom(p.ids).Draw(p.T, label) }
 
 // twice sends a call, and sometimes repeats it as if the reply had been lost.
-func twice[T any](p *engineAndModel, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
+func twice[T any](
+	p *engineAndModel, what string, send func(token store.Token) (T, error), same func(first, second T) error,
+) (T, error) {
 	return twiceAs(p, store.NewLeaseOwner(), what, send, same)
 }
 
 // twiceAs is twice with a token of an owner.
-func twiceAs[T any](p *engineAndModel, owner store.LeaseOwner, what string, send func(token store.Token) (T, error), same func(first, second T) error) (T, error) {
+func twiceAs[T any](p *engineAndModel, owner store.LeaseOwner, what string, send func(
+	token store.Token,
+) (T, error), same func(first, second T) error,
+) (T, error) {
 	token := owner.NewToken()
 	first, err := send(token)
 	if !rapid.Bool().Draw(p.T, "resend") {
@@ -226,8 +239,8 @@ func (p *engineAndModel) url() string { return "http://" + p.queues[0].Lane + "/
 func (p *engineAndModel) insert(*rapid.T) {
 	p.nextInstant()
 	var entries []store.NewJob
-	// Redis knows the order of registration within a millisecond only of jobs that came to an ordered queue, and else orders them by
-	// their ids.
+	// Redis knows the order of registration within a millisecond only of jobs that came to an ordered queue, and else
+	// orders them by their ids.
 	ids := rapid.SliceOfN(rapid.SampledFrom(p.ids), 1, 3).Draw(p.T, "ids")
 	slices.Sort(ids)
 	for i, id := range ids {

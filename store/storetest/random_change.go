@@ -21,7 +21,8 @@ func (p *engineAndModel) change(what string, send func(shard store.Shard, token 
 	got, err := twice(p, what, func(token store.Token) (job.Job, error) { return send(p.s.shard(), token) },
 		func(first, second job.Job) error {
 			if first.State != second.State || first.Version != second.Version {
-				return fmt.Errorf("%s in version %d, then %s in version %d", first.State, first.Version, second.State, second.Version)
+				return fmt.Errorf("%s in version %d, then %s in version %d", first.State, first.Version,
+					second.State, second.Version)
 			}
 			return nil
 		})
@@ -36,7 +37,9 @@ func (p *engineAndModel) change(what string, send func(shard store.Shard, token 
 
 // sameError compares what a caller can act on.
 func sameError(a, b error) bool {
-	for _, sentinel := range []error{store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost, store.ErrCancelRequested, store.ErrExpired} {
+	for _, sentinel := range []error{
+		store.ErrNotFound, store.ErrVersion, store.ErrLeaseLost, store.ErrCancelRequested, store.ErrExpired,
+	} {
 		if errors.Is(a, sentinel) != errors.Is(b, sentinel) {
 			return false
 		}
@@ -103,7 +106,8 @@ func (p *engineAndModel) carry(t *rapid.T) {
 			return p.s.shard().Carry(p.ctx, token, round)
 		}, func(first, second store.CarryResult) error {
 			if first.Moved != second.Moved || first.ExpiredLeases != second.ExpiredLeases {
-				return fmt.Errorf("moved %d and lapsed %d, then %d and %d", first.Moved, first.ExpiredLeases, second.Moved, second.ExpiredLeases)
+				return fmt.Errorf("moved %d and lapsed %d, then %d and %d", first.Moved, first.ExpiredLeases,
+					second.Moved, second.ExpiredLeases)
 			}
 			return nil
 		})
@@ -173,7 +177,8 @@ func (p *engineAndModel) topic(t *rapid.T) {
 	p.putTopic(put)
 }
 
-// putTopic writes the same policy to both. Orders keeps its rate: what a lane without a rate remembers is not specified.
+// putTopic writes the same policy to both. Orders keeps its rate: what a lane without a rate remembers is not
+// specified.
 func (p *engineAndModel) putTopic(put store.Topic) {
 	if put.Name == "orders" && p.rate.Limited() {
 		put.Policy.LaneRate = p.rate

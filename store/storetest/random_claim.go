@@ -82,7 +82,10 @@ func (p *engineAndModel) useEngineOrder(got store.ClaimResult) {
 // claimExpired claims jobs beyond their time to live.
 func (p *engineAndModel) claimExpired(*rapid.T) {
 	p.nextInstant()
-	request := store.ClaimExpiredRequest{Max: store.MaxBatch, MaxBytes: 1 << 20, Lease: 7*time.Second + time.Millisecond}
+	request := store.ClaimExpiredRequest{
+		Max: store.MaxBatch, MaxBytes: 1 << 20,
+		Lease: 7*time.Second + time.Millisecond,
+	}
 	if p.s.Advance == nil {
 		request.Lease = long
 	}
@@ -131,7 +134,8 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult) {
 		g := got.Queues[i]
 		q := p.model.shards[0].queues[w.Queue]
 		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
-		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) || (waits && w.Blocked != g.Blocked) {
+		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) ||
+			(waits && w.Blocked != g.Blocked) {
 			p.Fatalf("queue status after the claim: %+v, want %+v", g, w)
 		}
 		if (w.LaneDocument == nil) != (g.LaneDocument == nil) {

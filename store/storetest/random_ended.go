@@ -33,7 +33,8 @@ func (p *engineAndModel) revive(t *rapid.T) {
 		return p.s.shard().Revive(p.ctx, token, items)
 	}, func(first, second []store.ReviveResult) error {
 		for i, a := range first {
-			if b := second[i]; !sameError(a.Err, b.Err) || a.Job.State != b.Job.State || a.Job.Version != b.Job.Version {
+			if b := second[i]; !sameError(a.Err, b.Err) || a.Job.State != b.Job.State ||
+				a.Job.Version != b.Job.Version {
 				return fmt.Errorf("revival %d: %+v, then %+v", i, a, b)
 			}
 		}
@@ -58,7 +59,8 @@ func (p *engineAndModel) purge(t *rapid.T) {
 	var items []store.Removal
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		items = append(items, store.Removal{
-			Ref: p.ref(p.anyID("id")), From: rapid.SampledFrom([]job.State{"", job.Dead, job.Dead, job.Delivered}).Draw(t, "from"),
+			Ref:       p.ref(p.anyID("id")),
+			From:      rapid.SampledFrom([]job.State{"", job.Dead, job.Dead, job.Delivered}).Draw(t, "from"),
 			IfVersion: rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "version"),
 		})
 	}

@@ -84,7 +84,8 @@ func (p *engineAndModel) sameSettings(wanted, got store.Lane, what string) {
 			*secrets = nil
 		}
 	}
-	if wanted.Queue != got.Queue || !reflect.DeepEqual(wanted.Settings, got.Settings) || (wanted.Revision == 0) != (got.Revision == 0) {
+	if wanted.Queue != got.Queue || !reflect.DeepEqual(wanted.Settings, got.Settings) ||
+		(wanted.Revision == 0) != (got.Revision == 0) {
 		p.Fatalf("%s: settings %+v, want %+v", what, got, wanted)
 	}
 }
@@ -124,7 +125,8 @@ func (p *engineAndModel) permit(t *rapid.T) {
 	}
 	asks := rapid.IntRange(1, 2).Draw(t, "asks")
 	got, err := twice(p, "permit", func(token store.Token) ([]store.Permit, error) {
-		return p.s.Store.Shards()[p.s.router.ShardOfTopic(p.namespace, ask.Topic)].Permit(p.ctx, token, slices.Repeat([]store.PermitRequest{ask}, asks))
+		return p.s.Store.Shards()[p.s.router.ShardOfTopic(p.namespace, ask.Topic)].Permit(p.ctx, token,
+			slices.Repeat([]store.PermitRequest{ask}, asks))
 	}, func(first, second []store.Permit) error {
 		if !slices.Equal(first, second) {
 			return fmt.Errorf("%+v, then %+v", first, second)
@@ -136,7 +138,8 @@ func (p *engineAndModel) permit(t *rapid.T) {
 	p.must(err, "permit by the model")
 	for i, w := range wanted {
 		g := got[i]
-		if w.Starts != g.Starts || (w.Next == 0) != (g.Next == 0) || (w.Next-g.Next).Abs() > p.slack() || w.At.Sub(g.At).Abs() > p.slack() {
+		if w.Starts != g.Starts || (w.Next == 0) != (g.Next == 0) || (w.Next-g.Next).Abs() > p.slack() ||
+			w.At.Sub(g.At).Abs() > p.slack() {
 			p.Fatalf("permit %d: %+v, want %+v", i, g, w)
 		}
 	}

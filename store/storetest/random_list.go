@@ -16,8 +16,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// listRandomly lists jobs in all states on all shards by random filters in random pages, and compares each list with what
-// the filter says about each job.
+// listRandomly lists jobs in all states on all shards by random filters in random pages, and compares each list with
+// what the filter says about each job.
 func listRandomly(s *suite) {
 	all := listedJobs(s)
 	setRapid()
@@ -27,14 +27,17 @@ func listRandomly(s *suite) {
 			s.compareList(t, f, all, func(*job.Job) bool { return true }, func(f store.Filter) (store.Page, error) {
 				return s.router.List(s.Context(), f)
 			})
-			s.compareList(t, f, all, func(j *job.Job) bool { return s.router.ShardOf(j.Queue) == s.shardNumber }, func(f store.Filter) (store.Page, error) {
+			s.compareList(t, f, all, func(j *job.Job) bool { return s.router.ShardOf(j.Queue) == s.shardNumber }, func(
+				f store.Filter,
+			) (store.Page, error) {
 				return s.shard().List(s.Context(), f)
 			})
 		}
 	})
 }
 
-// compareList compares a list with those jobs of all that are on its shards and match its filter. readPages checks the order.
+// compareList compares a list with those jobs of all that are on its shards and match its filter. readPages checks the
+// order.
 func (s *suite) compareList(
 	t *rapid.T, f store.Filter, all []job.Job, isOn func(*job.Job) bool, list func(store.Filter) (store.Page, error),
 ) {
@@ -55,7 +58,8 @@ func (s *suite) compareList(
 	}
 }
 
-// listedJobs fills a store with jobs in all states, some of them of one millisecond, and reads them in the order of their ids.
+// listedJobs fills a store with jobs in all states, some of them of one millisecond, and reads them in the order of
+// their ids.
 func listedJobs(s *suite) []job.Job {
 	topics, lanes := []string{"orders", "mails", job.CallbackTopic}, []string{"a", "b.example:80", "c", "d"}
 	var entries []store.NewJob
@@ -77,7 +81,10 @@ func listedJobs(s *suite) []job.Job {
 		s.advance(2 * time.Millisecond)
 	}
 	verdicts := []policy.Verdict{
-		delivered, dead, {Kind: policy.Dead, Reason: policy.ReasonExhausted}, retry(long), {Kind: policy.Dead, Reason: policy.ReasonExpired},
+		delivered, dead,
+		{Kind: policy.Dead, Reason: policy.ReasonExhausted},
+		retry(long),
+		{Kind: policy.Dead, Reason: policy.ReasonExpired},
 	}
 	settled := 0
 	for _, topic := range topics {
@@ -93,7 +100,8 @@ func listedJobs(s *suite) []job.Job {
 				case 4:
 					items = append(items, settlement(h, released))
 				default:
-					items = append(items, answered(h, verdicts[settled%5], []int{0, http.StatusOK, http.StatusBadGateway}[settled%3]))
+					items = append(items,
+						answered(h, verdicts[settled%5], []int{0, http.StatusOK, http.StatusBadGateway}[settled%3]))
 				}
 			}
 			if len(items) == 0 {
@@ -119,7 +127,8 @@ func listedJobs(s *suite) []job.Job {
 	}
 	slices.SortFunc(all, func(a, b job.Job) int { return cmp.Compare(a.ID, b.ID) })
 	for _, state := range states {
-		require.True(s, slices.ContainsFunc(all, func(j job.Job) bool { return j.State == state }), "no job is %s", state)
+		require.True(s,
+			slices.ContainsFunc(all, func(j job.Job) bool { return j.State == state }), "no job is %s", state)
 	}
 	return all
 }
@@ -149,7 +158,8 @@ func drawFilter(t *rapid.T, all []job.Job) store.Filter {
 		Topic:     draw("topic", "orders", "mails", job.CallbackTopic, "nothing"),
 		Lane:      draw("lane", "a", "b.example:80", "c", "nothing"),
 		Kind:      draw("kind", job.KindRegistered, job.KindRegistered, job.KindCallback, job.KindBacklog),
-		Reason:    policy.Reason(draw("reason", string(policy.ReasonGaveUp), string(policy.ReasonExhausted), string(job.ReasonCancelled))),
+		Reason: policy.Reason(draw("reason", string(policy.ReasonGaveUp), string(policy.ReasonExhausted),
+			string(job.ReasonCancelled))),
 		IDPrefix:  draw("prefix", "a", "b-0", "c-01"),
 		Created:   times("created", func(j *job.Job) time.Time { return j.CreatedAt }),
 		Due:       times("due", func(j *job.Job) time.Time { return j.DueAt }),

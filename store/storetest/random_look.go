@@ -43,7 +43,8 @@ func (p *engineAndModel) sameLists(t *rapid.T) {
 			f.States = []job.State{state}
 		}
 		if rapid.IntRange(0, 2).Draw(t, "filter") == 0 {
-			f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t, "reason")
+			f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t,
+				"reason")
 			f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
 		}
 		wanted, err := listAll(p.ctx, p.model.shards[0], f)

@@ -29,7 +29,10 @@ func (p *engineAndModel) settle(t *rapid.T) {
 			engine, model = append(engine, extension(l.engine, extend)), append(model, extension(l.model, extend))
 			continue
 		}
-		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Delivered, policy.Again, policy.Dead, policy.Released}).Draw(t, "verdict")}
+		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{
+			policy.Delivered, policy.Again, policy.Dead,
+			policy.Released,
+		}).Draw(t, "verdict")}
 		switch v.Kind {
 		case policy.Again, policy.Released:
 			v.Wait = p.wait(i == 0)
@@ -83,7 +86,8 @@ func (p *engineAndModel) settle(t *rapid.T) {
 	p.must(err, "settle in the model")
 	for i := range errs {
 		if !sameError(errs[i], got.errs[i]) {
-			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID, engine[i].Verdict.Kind, got.errs[i], errs[i])
+			p.Fatalf("settlement of %s (%s): %v, want %v", engine[i].Ref.ID,
+				engine[i].Verdict.Kind, got.errs[i], errs[i])
 		}
 	}
 	p.compareClaims(claimed, got.claimed)
@@ -93,10 +97,12 @@ func (p *engineAndModel) settle(t *rapid.T) {
 func (p *engineAndModel) reopen(*rapid.T) {
 	p.nextInstant()
 	for _, l := range p.leases {
-		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Again, policy.Released}).Draw(p.T, "verdict"), Wait: p.wait(true)}
+		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Again, policy.Released}).Draw(p.T,
+			"verdict"), Wait: p.wait(true)}
 		got, _, err := p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, v)}, nil)
 		p.must(err, "settle")
-		wanted, _, err := p.model.shards[0].Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.model, v)}, nil)
+		wanted, _, err := p.model.shards[0].Settle(p.ctx, store.NewToken(),
+			[]store.Settlement{settlement(l.model, v)}, nil)
 		p.must(err, "settle in the model")
 		if !sameError(wanted[0], got[0]) {
 			p.Fatalf("settlement of %s: %v, want %v", l.engine.ID, got[0], wanted[0])
@@ -122,13 +128,17 @@ func (p *engineAndModel) laneChange() store.LaneChange {
 	if rapid.IntRange(0, 2).Draw(p.T, "lane change") > 0 {
 		return c
 	}
-	c.Breaker = rapid.SampledFrom([]store.BreakerChange{store.KeepBreaker, store.OpenBreaker, store.CloseBreaker}).Draw(p.T, "breaker")
+	c.Breaker = rapid.SampledFrom([]store.BreakerChange{store.KeepBreaker, store.OpenBreaker, store.CloseBreaker}).
+		Draw(p.T, "breaker")
 	switch n := rapid.IntRange(0, 9).Draw(p.T, "cooldown"); {
 	case n == 0: // with a real clock it outlasts the sequence
 		c.Cooldown = long + time.Millisecond
 	case n < 5 && p.s.Advance != nil:
 		c.Cooldown = time.Second + time.Millisecond
 	}
-	c.Cause = rapid.SampledFrom([]store.CooldownCause{store.CooldownAsked, store.CooldownBreaker, store.CooldownUnreadable}).Draw(p.T, "cause")
+	c.Cause = rapid.SampledFrom([]store.CooldownCause{
+		store.CooldownAsked, store.CooldownBreaker,
+		store.CooldownUnreadable,
+	}).Draw(p.T, "cause")
 	return c
 }

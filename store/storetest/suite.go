@@ -99,7 +99,8 @@ func newSuite(t *testing.T, open func(t *testing.T) Engine) *suite {
 func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 
 // checkInvariants runs Check on what the test left. It takes longer than most tests: make test runs it after every
-// third on an engine without Recheck, which has another check, or shares its scripts with one that is checked after all.
+// third on an engine without Recheck, which has another check, or shares its scripts with one that is checked after
+// all.
 func (s *suite) checkInvariants() {
 	s.Helper()
 	if s.Recheck == nil && len(s.Name())%testlevel.Of(3, 1) != 0 && !s.isFakeOnly {
@@ -122,8 +123,8 @@ func (s *suite) recheck() {
 // laneQueue returns the n-th queue of the test's topic on the test's shard.
 func (s *suite) laneQueue(n int) job.Queue { return s.queueOf(job.DefaultNamespace, "orders", n) }
 
-// queueOf returns the n-th queue of a topic on the test's shard. Its lane is the host of its jobs' URLs, so that engines
-// may store only the path.
+// queueOf returns the n-th queue of a topic on the test's shard. Its lane is the host of its jobs' URLs, so that
+// engines may store only the path.
 func (s *suite) queueOf(namespace, topic string, n int) job.Queue {
 	for i := 0; ; i++ {
 		q := job.Queue{Namespace: namespace, Topic: topic, Lane: fmt.Sprintf("lane-%04d.example:80", i)}

@@ -106,10 +106,12 @@ var aheadCases = []testCase{
 		require.Len(s, jobs, 3)
 		request := claimOf(s.queue)
 		request.Queues[0].Ahead = 1
-		_, got, err := s.shard().Settle(s.Context(), a.first.NewToken(), []store.Settlement{settlement(jobs[0], delivered)}, &request)
+		_, got, err := s.shard().Settle(s.Context(), a.first.NewToken(),
+			[]store.Settlement{settlement(jobs[0], delivered)}, &request)
 		require.NoError(s, err)
 		require.Len(s, got.Jobs, 1)
-		_, got, err = s.shard().Settle(s.Context(), a.second.NewToken(), []store.Settlement{settlement(got.Jobs[0], delivered)}, &request)
+		_, got, err = s.shard().Settle(s.Context(), a.second.NewToken(),
+			[]store.Settlement{settlement(got.Jobs[0], delivered)}, &request)
 		require.NoError(s, err)
 		require.Empty(s, got.Jobs, "two are leased to the first")
 	}},

@@ -90,13 +90,23 @@ var answerCases = []testCase{
 			filter store.Filter
 			wanted []string
 		}{
-			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonGaveUp}, []string{"gone", "gone in another lane"}},
-			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted}, []string{"failed", "failed, too", "silent"}},
-			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted, Status: 503}, []string{"failed, too"}},
+			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonGaveUp}, []string{
+				"gone", "gone in another lane",
+			}},
+			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted}, []string{
+				"failed", "failed, too", "silent",
+			}},
+			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted, Status: 503}, []string{
+				"failed, too",
+			}},
 			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonBlocked}, nil},
 			{store.Filter{States: []job.State{job.Dead}, Status: 410}, []string{"gone", "gone in another lane"}},
-			{store.Filter{States: []job.State{job.Dead}, Status: 410, Lane: s.laneQueue(1).Lane}, []string{"gone in another lane"}},
-			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonGaveUp, Labels: []store.Label{{Key: "lane", Value: s.laneQueue(0).Lane}}}, []string{"gone"}},
+			{store.Filter{States: []job.State{job.Dead}, Status: 410, Lane: s.laneQueue(1).
+				Lane}, []string{"gone in another lane"}},
+			{store.Filter{
+				States: []job.State{job.Dead}, Reason: policy.ReasonGaveUp,
+				Labels: []store.Label{{Key: "lane", Value: s.laneQueue(0).Lane}},
+			}, []string{"gone"}},
 			{store.Filter{States: []job.State{job.Scheduled}, Status: 503}, []string{"waits"}},
 			{store.Filter{States: []job.State{job.Delivered}, Status: 503}, []string{"delivered"}},
 			{store.Filter{States: []job.State{job.Delivered}, Reason: policy.ReasonGaveUp}, nil},

@@ -73,7 +73,10 @@ func idsOf(held []store.ClaimedJob) []string {
 
 // settlement returns the settlement of an attempt.
 func settlement(h store.ClaimedJob, v policy.Verdict) store.Settlement {
-	a := job.Attempt{N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: h.DueAt, Verdict: v.Kind.String(), Reason: v.Reason}
+	a := job.Attempt{
+		N: h.Attempts + 1, Kind: job.KindAttempt, StartedAt: h.DueAt,
+		Verdict: v.Kind.String(), Reason: v.Reason,
+	}
 	switch v.Kind {
 	case policy.Delivered:
 		a.Status = 200

@@ -27,7 +27,8 @@ var reviveBatchCases = []testCase{
 		s.endJob("later", dead)
 		s.oneEach()
 		got := s.reviveAll(store.NewToken(),
-			store.Revival{Ref: s.ref("running")}, store.Revival{Ref: s.ref("dead")}, store.Revival{Ref: s.ref("unknown")},
+			store.Revival{Ref: s.ref("running")}, store.Revival{Ref: s.ref("dead")},
+			store.Revival{Ref: s.ref("unknown")},
 			store.Revival{Ref: s.ref("later"), Delay: long}, store.Revival{Ref: s.ref("cancelled"), Delay: 2 * long},
 			store.Revival{Ref: s.ref("scheduled")}, store.Revival{Ref: s.ref("delivered"), Delay: 3 * long},
 		)
@@ -48,7 +49,8 @@ var reviveBatchCases = []testCase{
 	}},
 	{"revives a job once that a call names twice", func(s *suite) {
 		s.endJob("a", dead)
-		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long}, store.Revival{Ref: s.ref("a")})
+		got := s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("a"), Delay: long},
+			store.Revival{Ref: s.ref("a")})
 		require.NoError(s, got[0].Err)
 		s.inState(got[1].Err, job.Scheduled)
 		require.Equal(s, 1, s.get("a").Generation)
@@ -67,7 +69,8 @@ var reviveBatchCases = []testCase{
 			}
 		}
 		for _, state := range []job.State{job.Dead, job.Delivered, job.Cancelled} {
-			got, err := s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref(string(state)), From: state, Delay: long})
+			got, err := s.reviveWith(store.NewToken(),
+				store.Revival{Ref: s.ref(string(state)), From: state, Delay: long})
 			require.NoError(s, err)
 			require.Equal(s, job.Scheduled, got.State)
 		}
@@ -94,7 +97,11 @@ var reviveBatchCases = []testCase{
 		s.endJob("a", dead)
 		s.endJob("b", delivered)
 		token := store.NewToken()
-		items := []store.Revival{{Ref: s.ref("a"), Delay: long}, {Ref: s.ref("unknown")}, {Ref: s.ref("b"), From: job.Dead}}
+		items := []store.Revival{
+			{Ref: s.ref("a"), Delay: long},
+			{Ref: s.ref("unknown")},
+			{Ref: s.ref("b"), From: job.Dead},
+		}
 		first := s.reviveAll(token, items...)
 		_, err := s.cancel("a")
 		require.NoError(s, err)
@@ -114,7 +121,8 @@ var reviveBatchCases = []testCase{
 		n := s.number(60, store.MaxBatch)
 		for i := range n {
 			e := s.entry(fmt.Sprint(i), in(lanes[i%len(lanes)]))
-			entries, items = append(entries, e), append(items, store.Revival{Ref: e.Ref(), Delay: time.Duration(i/len(lanes)) * time.Minute})
+			entries, items = append(entries, e), append(items,
+				store.Revival{Ref: e.Ref(), Delay: time.Duration(i/len(lanes)) * time.Minute})
 		}
 		s.insertNew(entries...)
 		for ended := 0; ended < n; {

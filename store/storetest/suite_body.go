@@ -21,7 +21,10 @@ var settleBodyCases = []testCase{
 	{"a settlement replaces the body and nothing else", func(s *suite) {
 		s.insertNew(s.entry("a", body("first"), labelled("k", "v")), s.entry("b", body("other")))
 		before := s.get("a")
-		for _, text := range []string{"second", strings.Repeat("large ", 10_000), "", "small again", strings.Repeat("x", 2048), strings.Repeat("y", 2049)} {
+		for _, text := range []string{
+			"second", strings.Repeat("large ", 10_000), "", "small again",
+			strings.Repeat("x", 2048), strings.Repeat("y", 2049),
+		} {
 			held := s.claim(claimOf(s.queue)).Jobs
 			require.Len(s, held, 2)
 			for _, h := range held {

@@ -28,7 +28,8 @@ var cancelCases = []testCase{
 		s.insertNew(s.entry("running"), s.entry("waiting", delayed(long)))
 		s.claimAll("running")
 		for _, id := range []string{"running", "waiting"} {
-			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{Actor: `jan "ops" <ü>`})
+			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id),
+				store.Cancellation{Actor: `jan "ops" <ü>`})
 			require.NoError(s, err)
 			events := s.get(id).Events
 			require.Len(s, events, 1)
@@ -45,14 +46,17 @@ var cancelCases = []testCase{
 				if wrong == 0 {
 					continue
 				}
-				_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: wrong})
+				_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id),
+					store.Cancellation{IfVersion: wrong})
 				require.ErrorIs(s, err, store.ErrVersion)
 				require.Equal(s, before, s.get(id))
 			}
-			got, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: before.Version})
+			got, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id),
+				store.Cancellation{IfVersion: before.Version})
 			require.NoError(s, err)
 			require.True(s, got.State == job.Cancelled || got.CancelRequested)
-			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id), store.Cancellation{IfVersion: before.Version})
+			_, err = s.shard().Cancel(s.Context(), store.NewToken(), s.ref(id),
+				store.Cancellation{IfVersion: before.Version})
 			require.ErrorIs(s, err, store.ErrVersion, "the cancellation is a change")
 		}
 	}},
@@ -173,7 +177,12 @@ var replaceCases = []testCase{
 		e := s.entry("a", delayed(long))
 		e.Spec = fullSpec("a", s.queue)
 		s.insertNew(e)
-		for _, r := range []store.Replacement{{}, {Due: &job.TimeOrDelay{In: 2 * long}}, {Expiry: &job.TimeOrDelay{In: 3 * long}}, {Due: &job.TimeOrDelay{}}} {
+		for _, r := range []store.Replacement{
+			{},
+			{Due: &job.TimeOrDelay{In: 2 * long}},
+			{Expiry: &job.TimeOrDelay{In: 3 * long}},
+			{Due: &job.TimeOrDelay{}},
+		} {
 			got, err := s.replace("a", r)
 			require.NoError(s, err)
 			require.Equal(s, e.Spec, got.Spec)
@@ -183,7 +192,10 @@ var replaceCases = []testCase{
 	{"names its actor and the fields", func(s *suite) {
 		s.insertNew(s.entry("a", delayed(long)))
 		for _, r := range []store.Replacement{
-			{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: long}, Fields: []string{"url", "headers"}, Actor: "jan\n"},
+			{
+				Kind: job.EventEdited, Due: &job.TimeOrDelay{In: long},
+				Fields: []string{"url", "headers"}, Actor: "jan\n",
+			},
 			{Kind: job.EventRun, Due: &job.TimeOrDelay{}, Actor: "ci"},
 			{Kind: job.EventEdited, Due: &job.TimeOrDelay{In: long}, Fields: []string{"body"}},
 		} {
@@ -196,7 +208,8 @@ var replaceCases = []testCase{
 		}
 	}},
 	{"keeps the first URL and who registered the job", func(s *suite) {
-		for id, first := range map[string]string{"near": "http://" + s.queue.Lane + "/first", "far": "https://elsewhere.example/first?a=1"} {
+		for id, first := range map[string]string{"near": "http://" + s.queue.Lane +
+			"/first", "far": "https://elsewhere.example/first?a=1"} {
 			e := s.entry(id, delayed(long), at(first))
 			e.CreatedBy = "shop-api"
 			s.insertNew(e)
@@ -298,7 +311,9 @@ var replaceCases = []testCase{
 		require.EqualValues(s, 2, got.Version)
 		before := s.get("a")
 		spec.Timeout = time.Minute
-		for _, r := range []store.Replacement{{IfVersion: 1, Spec: &spec}, {IfVersion: 3, Spec: &spec}, {IfVersion: 1, Due: &job.TimeOrDelay{}}} {
+		for _, r := range []store.Replacement{
+			{IfVersion: 1, Spec: &spec}, {IfVersion: 3, Spec: &spec}, {IfVersion: 1, Due: &job.TimeOrDelay{}},
+		} {
 			_, err = s.replace("a", r)
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
@@ -332,7 +347,8 @@ var replaceCases = []testCase{
 		s.insertNew(s.entry("a", delayed(long)))
 		token := store.NewToken()
 		for range 2 {
-			got, err := s.shard().Replace(s.Context(), token, s.ref("a"), store.Replacement{Kind: job.EventEdited, IfVersion: 1, Due: &job.TimeOrDelay{In: 2 * long}})
+			got, err := s.shard().Replace(s.Context(), token, s.ref("a"),
+				store.Replacement{Kind: job.EventEdited, IfVersion: 1, Due: &job.TimeOrDelay{In: 2 * long}})
 			require.NoError(s, err)
 			require.EqualValues(s, 2, got.Version)
 		}

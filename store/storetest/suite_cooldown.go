@@ -36,7 +36,11 @@ var cooldownCases = []testCase{
 			{"a", store.LaneChange{Cooldown: long, Cause: store.CooldownUnreadable}, store.CooldownUnreadable},
 			{"b", store.LaneChange{Cooldown: long / 2}, store.CooldownUnreadable},
 			{"c", store.LaneChange{Breaker: store.OpenBreaker}, store.CooldownUnreadable},
-			{"d", store.LaneChange{Cooldown: 2 * long, Cause: store.CooldownBreaker, Breaker: store.OpenBreaker}, store.CooldownBreaker},
+			{
+				"d",
+				store.LaneChange{Cooldown: 2 * long, Cause: store.CooldownBreaker, Breaker: store.OpenBreaker},
+				store.CooldownBreaker,
+			},
 			{"e", store.LaneChange{Cooldown: 3 * long}, store.CooldownAsked},
 			{"f", store.LaneChange{Cooldown: 4 * long, Cause: store.CooldownBreaker}, store.CooldownBreaker},
 			{"g", store.LaneChange{Breaker: store.CloseBreaker}, store.CooldownBreaker},
@@ -162,7 +166,8 @@ var cooldownCases = []testCase{
 		s.drainWakeups()
 		waiting := s.get("ready")
 		waiting.URL = "http://new.example/"
-		got, err := s.replace("ready", store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.TimeOrDelay{In: 3 * long}})
+		got, err := s.replace("ready",
+			store.Replacement{IfVersion: 1, Spec: &waiting.Spec, Due: &job.TimeOrDelay{In: 3 * long}})
 		require.NoError(s, err)
 		require.Equal(s, job.Scheduled, got.State)
 		got, err = s.replace("later", store.Replacement{Kind: job.EventRun, Due: &job.TimeOrDelay{}})
@@ -208,7 +213,8 @@ var cooldownCases = []testCase{
 	}},
 }
 
-// withEqualDue returns the lane's stats with due jobs counted as before: an engine may count them as ready or scheduled.
+// withEqualDue returns the lane's stats with due jobs counted as before: an engine may count them as ready or
+// scheduled.
 func (s *suite) withEqualDue(before store.LaneStats) store.LaneStats {
 	s.Helper()
 	row := s.laneStats(s.queue)

@@ -62,7 +62,8 @@ func (s *suite) usage() store.Usage {
 	return usage
 }
 
-// usesBytes requires that the unfinished jobs use as many bytes as those with the ids, whose bodies have a size in total.
+// usesBytes requires that the unfinished jobs use as many bytes as those with the ids, whose bodies have a size in
+// total.
 func (s *suite) usesBytes(bodies int64, ids ...string) {
 	s.Helper()
 	most := int64(0)
@@ -87,7 +88,8 @@ var countCases = []testCase{
 		_, err := s.edit("b", func(spec *job.Spec) { spec.Body = []byte("small") })
 		require.NoError(s, err)
 		s.usesBytes(1505, "a", "b", "c")
-		_, err = s.edit("b", func(spec *job.Spec) { spec.Header = map[string][]string{"X-Large": {strings.Repeat("h", 2000)}} })
+		_, err = s.edit("b",
+			func(spec *job.Spec) { spec.Header = map[string][]string{"X-Large": {strings.Repeat("h", 2000)}} })
 		require.NoError(s, err)
 		s.usesBytes(3505, "a", "b", "c")
 
@@ -97,7 +99,8 @@ var countCases = []testCase{
 		s.usesBytes(11_505, "a", "b", "c")
 		s.settleOne(s.claimAll("a")[0], dead)
 		s.usesBytes(2505, "b", "c")
-		_, err = s.reviveWith(store.NewToken(), store.Revival{Ref: s.ref("a"), URL: "https://b.example/" + strings.Repeat("p", 1000), Delay: long})
+		_, err = s.reviveWith(store.NewToken(),
+			store.Revival{Ref: s.ref("a"), URL: "https://b.example/" + strings.Repeat("p", 1000), Delay: long})
 		require.NoError(s, err)
 		s.usesBytes(12_505, "a", "b", "c")
 		s.recheck()
@@ -133,7 +136,8 @@ var countCases = []testCase{
 			ids := []string{name("before"), name("comes-due"), name("later"), name("after"), name("goes")}
 			s.insertNew(s.entry(ids[0]), s.entry(ids[1], delayed(long)), s.entry(ids[2], delayed(long)))
 			s.checkCounts(ids[:3])
-			for _, h := range s.claim(claimOf(s.queue)).Jobs { // a throttle is set by a job that is the only one to claim
+			// a throttle is set by a job that is the only one to claim
+			for _, h := range s.claim(claimOf(s.queue)).Jobs {
 				s.settleOne(h, retry(0))
 			}
 			_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref(ids[0]), store.Cancellation{})

@@ -30,7 +30,8 @@ var documentCases = []testCase{
 		var wanted []store.Document
 		for i := range 5 {
 			key := s.documentKey(s.queue.Topic + "12345"[:i]) // among them the name of the topic
-			doc, err := s.putDocument(store.NewToken(), store.Document{Key: key, Value: fmt.Appendf(nil, `{"n": %d}`, i)})
+			doc, err := s.putDocument(store.NewToken(),
+				store.Document{Key: key, Value: fmt.Appendf(nil, `{"n": %d}`, i)})
 			require.NoError(s, err)
 			keys, wanted = append(keys, key), append(wanted, doc)
 		}
@@ -80,7 +81,10 @@ var documentCases = []testCase{
 		}
 	}},
 	{"a repeated token returns the first result and changes nothing", func(s *suite) {
-		token, doc := store.NewToken(), store.Document{Key: s.documentKey("a"), Value: []byte("1"), Revision: store.MustNotExist}
+		token, doc := store.NewToken(), store.Document{
+			Key: s.documentKey("a"), Value: []byte("1"),
+			Revision: store.MustNotExist,
+		}
 		first, err := s.putDocument(token, doc)
 		require.NoError(s, err)
 		refused := store.NewToken()

@@ -100,8 +100,8 @@ var expiredCases = []testCase{
 		s.endJob("ended", dead, expires(s.shortTime()))
 		s.insertNew(s.entry("held", expires(s.shortTime())))
 		s.claimAll("held")
-		s.insertNew(s.entry("cancelled", expires(s.shortTime())), s.entry("edited", expires(s.shortTime())), s.entry("aged", maxAge(s.shortTime())),
-			s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
+		s.insertNew(s.entry("cancelled", expires(s.shortTime())), s.entry("edited", expires(s.shortTime())),
+			s.entry("aged", maxAge(s.shortTime())), s.entry("moved", delayed(long/2), maxAge(s.shortTime())))
 		_, err := s.shard().Cancel(s.Context(), store.NewToken(), s.ref("cancelled"), store.Cancellation{})
 		require.NoError(s, err)
 		edit := store.Replacement{Expiry: &job.TimeOrDelay{}}
@@ -150,7 +150,8 @@ var expiredCases = []testCase{
 		s.put(policy.Topic{Paused: true})
 		var entries []store.NewJob // at one time, however slow the machine is
 		for i := range 5 {
-			entries = append(entries, s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.shortTime()/10), body("12345678")))
+			entries = append(entries,
+				s.entry(fmt.Sprint(i), expires(time.Duration(5-i)*s.shortTime()/10), body("12345678")))
 		}
 		s.insertNew(entries...)
 		s.advance(s.shortTime())
@@ -185,7 +186,8 @@ var expiredCases = []testCase{
 				return err // for a test
 			},
 			"revived": func() error {
-				return s.reviveAll(store.NewToken(), store.Revival{Ref: s.ref("revived"), ExpiresIn: s.shortTime()})[0].Err
+				return s.reviveAll(store.NewToken(),
+					store.Revival{Ref: s.ref("revived"), ExpiresIn: s.shortTime()})[0].Err
 			},
 		} {
 			require.Empty(s, s.claimExpired(store.NewToken(), allExpired))
@@ -208,7 +210,8 @@ var expiredCases = []testCase{
 			require.ErrorIs(s, err, store.ErrExpired, name)
 		}
 		require.EqualValues(s, 1, s.get("a").Version)
-		_, err := s.replace("a", store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}, Expiry: &job.TimeOrDelay{In: 3 * long}})
+		_, err := s.replace("a",
+			store.Replacement{Due: &job.TimeOrDelay{In: 2 * long}, Expiry: &job.TimeOrDelay{In: 3 * long}})
 		require.NoError(s, err)
 	}},
 }

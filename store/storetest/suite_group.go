@@ -102,7 +102,8 @@ var groupCases = []testCase{
 		push := s.listen(s.Context(), store.WaitOptions{Timeout: timeLimit})
 		internal := make(chan []job.Queue, 1)
 		go func() {
-			queues, _ := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: timeLimit})
+			queues, _ := s.shard().Wait(s.Context(),
+				store.WaitOptions{Groups: []string{store.GroupInternal}, Timeout: timeLimit})
 			internal <- queues
 		}()
 		s.insertNew(s.entry("own", in(own)))
@@ -222,7 +223,10 @@ var groupCases = []testCase{
 		require.ElementsMatch(s, []job.Queue{s.queue, other}, s.waitIn(group, timeLimit), "they were received")
 		require.Empty(s, s.waitIn(group, time.Millisecond))
 	}},
-	{"a wake-up that nobody receives is kept, and looked at rarely", unreadWakeup(policy.Topic{Deliver: policy.DeliverPull})},
+	{
+		"a wake-up that nobody receives is kept, and looked at rarely",
+		unreadWakeup(policy.Topic{Deliver: policy.DeliverPull}),
+	},
 	{"so is that of an ordered queue", unreadWakeup(policy.Topic{Deliver: policy.DeliverHandler, Ordered: true})},
 	{"many queues for which nobody waits are looked at rarely", func(s *suite) {
 		if s.Advance == nil {
@@ -249,7 +253,8 @@ var groupCases = []testCase{
 			s.Advance(round())
 			rounds++
 		}
-		require.Less(s, rounds, 4*queues/inRound, "each queue is looked at after RenotifyAfter, and then every RenotifyUnreadAfter")
+		require.Less(s, rounds, 4*queues/inRound,
+			"each queue is looked at after RenotifyAfter, and then every RenotifyUnreadAfter")
 		found := make(map[job.Queue]bool)
 		for {
 			some := s.waitIn(s.groupOf(policy.DeliverPull), time.Millisecond)

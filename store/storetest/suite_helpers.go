@@ -47,13 +47,16 @@ func (s *suite) edit(id string, change func(*job.Spec)) (job.Job, error) {
 }
 
 // Edit reads a job, changes its specification, and replaces it under the version that it has read.
-func Edit(ctx context.Context, shard store.Shard, token store.Token, ref job.Ref, change func(*job.Spec)) (job.Job, error) {
+func Edit(
+	ctx context.Context, shard store.Shard, token store.Token, ref job.Ref, change func(*job.Spec),
+) (job.Job, error) {
 	found, err := shard.Get(ctx, ref)
 	if err != nil {
 		return job.Job{}, err
 	}
 	change(&found.Spec)
-	return shard.Replace(ctx, token, ref, store.Replacement{Kind: job.EventEdited, IfVersion: found.Version, Spec: &found.Spec})
+	return shard.Replace(ctx, token, ref,
+		store.Replacement{Kind: job.EventEdited, IfVersion: found.Version, Spec: &found.Spec})
 }
 
 func (s *suite) revive(id string, delay time.Duration) (job.Job, error) {
@@ -119,7 +122,8 @@ func (s *suite) drainWakeups() {
 
 func (s *suite) put(p policy.Topic) store.Topic {
 	s.Helper()
-	t, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: p})
+	t, err := store.PutTopic(s.Context(), s.Store,
+		store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: p})
 	require.NoError(s, err)
 	return t
 }
@@ -139,7 +143,8 @@ func (s *suite) sweep() {
 // stats returns the stats of the test's topic.
 func (s *suite) stats() store.TopicStats {
 	s.Helper()
-	rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
+	rows, err := s.shard().TopicStats(s.Context(),
+		store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
 	require.NoError(s, err)
 	require.Len(s, rows, 1)
 	require.Equal(s, s.queue.Topic, rows[0].Topic)

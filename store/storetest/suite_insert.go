@@ -36,13 +36,17 @@ var insertCases = []testCase{
 		require.Equal(s, got.DueAt, got.FirstDueAt)
 		require.Equal(s, got.CreatedAt.Add(2*time.Hour), got.ExpiresAt)
 		require.Equal(s, job.Progress{
-			State: job.Scheduled, CreatedAt: got.CreatedAt, DueAt: got.DueAt, FirstDueAt: got.FirstDueAt, ExpiresAt: got.ExpiresAt, Version: 1,
+			State: job.Scheduled, CreatedAt: got.CreatedAt, DueAt: got.DueAt, FirstDueAt: got.FirstDueAt,
+			ExpiresAt: got.ExpiresAt, Version: 1,
 		}, got.Progress)
 		require.Empty(s, got.History)
 	}},
 	{"leaves unset fields unset", func(s *suite) {
 		bare := store.NewJob{New: job.New{Spec: job.Spec{ID: "bare", Queue: s.queue}}}
-		none := store.NewJob{New: job.New{Spec: job.Spec{ID: "none", Queue: s.queue, Terms: policy.Terms{Retries: new(0)}}}}
+		none := store.NewJob{New: job.New{Spec: job.Spec{
+			ID: "none", Queue: s.queue,
+			Terms: policy.Terms{Retries: new(0)},
+		}}}
 		s.insertNew(bare, none)
 		got := s.get("bare")
 		require.Nil(s, got.Retries)
@@ -185,7 +189,11 @@ var insertCases = []testCase{
 		}
 		unfinished := store.IDStatus{Exists: true}
 		require.Equal(s, []store.IDStatus{{}, unfinished, unfinished}, known("x", "a", "revived"))
-		require.Equal(s, []store.IDStatus{{Exists: true, Ended: job.Delivered}, {Exists: true, Ended: job.Dead}, {Exists: true, Ended: job.Cancelled}},
+		require.Equal(s, []store.IDStatus{
+			{Exists: true, Ended: job.Delivered},
+			{Exists: true, Ended: job.Dead},
+			{Exists: true, Ended: job.Cancelled},
+		},
 			known("delivered", "dead", "cancelled"))
 		s.claimAll("revived", "a")
 		require.Equal(s, []store.IDStatus{unfinished, unfinished}, known("a", "revived"), "claimed")
@@ -213,10 +221,11 @@ func fullSpec(id string, q job.Queue) job.Spec {
 		ContentType: "application/json; charset=utf-8", BodyKind: job.BodyBase64, Body: []byte("{\x00\xff\r\n\"ü\"}"),
 		Labels: map[string]string{"customer": "4 2", "empty": ""},
 		Terms: policy.Terms{
-			Ladder: policy.Ladder{time.Millisecond, 15 * time.Second, 30 * 24 * time.Hour}, Retries: new(7), Timeout: 1500 * time.Millisecond,
-			OnDelivered: &policy.Callback{URL: "https://owner.example/delivered"},
+			Ladder: policy.Ladder{time.Millisecond, 15 * time.Second, 30 * 24 * time.Hour}, Retries: new(7),
+			Timeout: 1500 * time.Millisecond, OnDelivered: &policy.Callback{URL: "https://owner.example/delivered"},
 			OnDead: &policy.Callback{
-				URL: "https://owner.example/dead?a=1", Method: "PUT", Headers: map[string][]string{"X-Owner": {"1", "2"}},
+				URL: "https://owner.example/dead?a=1", Method: "PUT",
+				Headers: map[string][]string{"X-Owner": {"1", "2"}},
 				Retries: new(0), Timeout: time.Second, Include: []string{policy.IncludeBody, policy.IncludeQuery},
 			},
 		},

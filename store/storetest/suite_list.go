@@ -73,7 +73,8 @@ var listCases = []testCase{
 				}
 			}
 			if mask > 0 {
-				require.ElementsMatch(s, some, idsOfJobs(s.list(store.Filter{Namespace: s.queue.Namespace, States: f.States})))
+				require.ElementsMatch(s, some,
+					idsOfJobs(s.list(store.Filter{Namespace: s.queue.Namespace, States: f.States})))
 			}
 		}
 		s.requireListed(store.Filter{States: []job.State{"unknown"}})
@@ -82,8 +83,8 @@ var listCases = []testCase{
 		reserved := func(topic string) job.Queue { return s.queueOf(s.queue.Namespace, topic, 0) }
 		// The names before and behind those of reserved topics.
 		s.insertNew(
-			s.entry("Z", in(reserved("Z")), delayed(long)), s.entry("a", in(reserved("a")), delayed(long)), s.entry("b"),
-			s.entry("callback", in(reserved("_callbacks")), ofKind(job.KindCallback), delayed(long)),
+			s.entry("Z", in(reserved("Z")), delayed(long)), s.entry("a", in(reserved("a")), delayed(long)),
+			s.entry("b"), s.entry("callback", in(reserved("_callbacks")), ofKind(job.KindCallback), delayed(long)),
 			s.entry("backlog", in(reserved("_callbacks")), ofKind(job.KindBacklog), delayed(long)),
 			s.entry("other", in(reserved("_other")), ofKind(job.KindCallback), delayed(long)),
 		)
@@ -102,7 +103,8 @@ var listCases = []testCase{
 		both := s.entry("both", delayed(long))
 		both.Labels = map[string]string{"customer": "1", "tier": "gold"}
 		s.insertNew(both,
-			s.entry("one", delayed(long), labelled("customer", "1")), s.entry("two", delayed(long), labelled("customer", "2")),
+			s.entry("one", delayed(long), labelled("customer", "1")),
+			s.entry("two", delayed(long), labelled("customer", "2")),
 			s.entry("empty", delayed(long), labelled("customer", "")), s.entry("none", delayed(long)),
 		)
 		label := func(all ...string) (f store.Filter) {
@@ -120,7 +122,8 @@ var listCases = []testCase{
 		s.requireListed(label("tier:1"))
 	}},
 	{"filters by the beginning of ids", func(s *suite) {
-		s.insertNew(s.entry("order-1"), s.entry("order-12", delayed(long)), s.entry("Order-1", delayed(long)), s.entry("mail-1", delayed(long)))
+		s.insertNew(s.entry("order-1"), s.entry("order-12", delayed(long)), s.entry("Order-1", delayed(long)),
+			s.entry("mail-1", delayed(long)))
 		s.settleOne(s.claimAll("order-1")[0], delivered)
 		s.requireListed(store.Filter{IDPrefix: "order-1"}, "order-1", "order-12")
 		s.requireListed(store.Filter{IDPrefix: "order-12"}, "order-12")
@@ -139,16 +142,25 @@ var listCases = []testCase{
 		s.requireListed(store.Filter{Due: store.TimeRange{After: from.DueAt, Before: to.DueAt}}, "1", "2")
 		s.requireListed(store.Filter{Due: store.TimeRange{After: from.DueAt}}, "1", "2", "3")
 		s.requireListed(store.Filter{Due: store.TimeRange{After: from.DueAt.Add(time.Microsecond)}}, "2", "3")
-		s.requireListed(store.Filter{Due: store.TimeRange{Before: from.DueAt}}, "0", "dead-0", "dead-1", "dead-2", "dead-3")
-		s.requireListed(store.Filter{Due: store.TimeRange{Before: from.DueAt.Add(time.Microsecond)}, Lane: s.queue.Lane},
+		s.requireListed(store.Filter{Due: store.TimeRange{Before: from.DueAt}}, "0", "dead-0",
+			"dead-1", "dead-2", "dead-3")
+		s.requireListed(store.Filter{
+			Due:  store.TimeRange{Before: from.DueAt.Add(time.Microsecond)},
+			Lane: s.queue.Lane,
+		},
 			"0", "1", "dead-0", "dead-1", "dead-2", "dead-3")
 		s.requireListed(store.Filter{Due: store.TimeRange{After: to.DueAt, Before: from.DueAt}})
-		s.requireListed(store.Filter{Created: store.TimeRange{After: from.CreatedAt, Before: to.CreatedAt}}, "1", "2", "dead-1", "dead-2")
+		s.requireListed(store.Filter{Created: store.TimeRange{After: from.CreatedAt, Before: to.CreatedAt}},
+			"1", "2", "dead-1", "dead-2")
 		from, to = s.get("dead-1"), s.get("dead-3")
-		s.requireListed(store.Filter{Ended: store.TimeRange{After: from.FinishedAt, Before: to.FinishedAt}}, "dead-1", "dead-2")
+		s.requireListed(store.Filter{Ended: store.TimeRange{After: from.FinishedAt, Before: to.FinishedAt}}, "dead-1",
+			"dead-2")
 		s.requireListed(store.Filter{Ended: store.TimeRange{Before: from.FinishedAt}}, "dead-0")
 		s.requireListed(store.Filter{Ended: store.TimeRange{After: to.FinishedAt, Before: from.FinishedAt}})
-		s.requireListed(store.Filter{Ended: store.TimeRange{After: from.FinishedAt}, States: []job.State{job.Ready, job.Cancelled}})
+		s.requireListed(store.Filter{
+			Ended:  store.TimeRange{After: from.FinishedAt},
+			States: []job.State{job.Ready, job.Cancelled},
+		})
 	}},
 	{"filters by the reason of dead and cancelled jobs", func(s *suite) {
 		s.oneEach()
@@ -157,7 +169,9 @@ var listCases = []testCase{
 		s.requireListed(store.Filter{Reason: policy.ReasonExpired})
 		s.requireListed(store.Filter{Reason: policy.ReasonGaveUp, States: []job.State{job.Cancelled, job.Ready}})
 	}},
-	{"orders unfinished jobs by topic, lane and due time, and then ended ones of all topics by their end", func(s *suite) {
+	{"orders unfinished jobs by topic, lane and due time, and then ended ones of all topics by their end", func(
+		s *suite,
+	) {
 		var wanted []string
 		topics := []string{"_callbacks", "mails", "mails-2", "orders"}
 		for _, topic := range topics {
@@ -281,12 +295,16 @@ var listCases = []testCase{
 			require.NoError(s, err)
 		}
 		f.After, f.States = page.Reached, []job.State{job.Scheduled, job.Dead}
-		require.Equal(s, []string{"wait-3", "wait-4", "wait-5", "dead-0", "dead-1", "dead-2", "dead-3", "dead-4", "dead-5"}, idsOfJobs(s.list(f)))
+		require.Equal(s, []string{
+			"wait-3", "wait-4", "wait-5", "dead-0", "dead-1", "dead-2", "dead-3", "dead-4",
+			"dead-5",
+		}, idsOfJobs(s.list(f)))
 		f.States = []job.State{job.Dead}
 		page, err = s.shard().List(s.Context(), f)
 		require.NoError(s, err)
 		require.Equal(s, []string{"dead-0", "dead-1"}, idsOfJobs(page.Jobs))
-		errs, err := s.shard().Purge(s.Context(), store.NewToken(), []store.Removal{{Ref: s.ref("dead-0")}, {Ref: s.ref("dead-1")}, {Ref: s.ref("dead-2")}})
+		errs, err := s.shard().Purge(s.Context(), store.NewToken(),
+			[]store.Removal{{Ref: s.ref("dead-0")}, {Ref: s.ref("dead-1")}, {Ref: s.ref("dead-2")}})
 		require.NoError(s, err)
 		require.Equal(s, make([]error, 3), errs)
 		f.After = page.Reached

@@ -50,7 +50,8 @@ func (s *suite) deliverInTurn(ids ...string) {
 	require.Empty(s, s.claim(claimOf(s.queue)).Jobs)
 }
 
-// requireNextAtOnce requires that a change, while a job blocks the test's queue, notifies the queue, or wakes the carrier that does so.
+// requireNextAtOnce requires that a change, while a job blocks the test's queue, notifies the queue, or wakes the
+// carrier that does so.
 func (s *suite) requireNextAtOnce(id string, change func() error) {
 	s.Helper()
 	s.carry(store.CarryOptions{})
@@ -77,7 +78,8 @@ var orderedCases = []testCase{
 		s.putLane(a, policy.Lane{Ordered: true, LaneConcurrency: 5})
 		s.putLane(b, policy.Lane{Ordered: true})
 		for i := range 3 {
-			s.insertNew(s.entry(fmt.Sprint("a", i), in(a)), s.entry(fmt.Sprint("b", i), in(b)), s.entry(fmt.Sprint("c", i), in(c)))
+			s.insertNew(s.entry(fmt.Sprint("a", i), in(a)), s.entry(fmt.Sprint("b", i), in(b)),
+				s.entry(fmt.Sprint("c", i), in(c)))
 		}
 		require.Equal(s, []string{"a0", "b0", "c0", "c1", "c2"}, idsOf(s.claim(claimOf(a, b, c)).Jobs))
 		require.Zero(s, s.stateOf(c).Next)
@@ -98,7 +100,8 @@ var orderedCases = []testCase{
 	})},
 	{"a delayed job has its turn when it is due, before one that is retried later", withMovedClock(func(s *suite) {
 		s.put(policy.Topic{Ordered: true})
-		s.insertNew(s.entry("early", delayed(s.shortTime())), s.entry("now"), s.entry("late", delayed(s.shortTime())), s.entry("next"))
+		s.insertNew(s.entry("early", delayed(s.shortTime())), s.entry("now"),
+			s.entry("late", delayed(s.shortTime())), s.entry("next"))
 		s.settleOne(s.requireTurn("now"), retry(long))
 		s.requireWait("now")
 		s.drainWakeups()

@@ -123,7 +123,8 @@ var outboxCases = []testCase{
 			}
 		}
 		require.Equal(s, wanted, ids)
-		s.eventually("nothing more to do", func() bool { return s.carry(store.CarryOptions{SkipOutbox: len(ids)}).Next != 0 })
+		s.eventually("nothing more to do",
+			func() bool { return s.carry(store.CarryOptions{SkipOutbox: len(ids)}).Next != 0 })
 	}},
 	{"has a default limit in bytes", func(s *suite) {
 		s.fillOutbox(40, 300<<10)
@@ -185,7 +186,8 @@ var alarmCases = []testCase{
 		e := s.entry("callback", delayed(long))
 		e.Spec = fullSpec("callback", s.laneQueue(1))
 		e.Fingerprint = codec.Fingerprint(&e.New)
-		s.eventually("no more wake-ups", func() bool { return !s.waitAgendaOf(s.Store.Shards()[shard], time.Millisecond) })
+		s.eventually("no more wake-ups",
+			func() bool { return !s.waitAgendaOf(s.Store.Shards()[shard], time.Millisecond) })
 		require.True(s, s.alarm(store.NewToken(), true, e))
 		s.eventually("a moved agenda", func() bool { return s.waitAgendaOf(s.Store.Shards()[shard], time.Second) })
 		c, err := s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{})
@@ -195,7 +197,8 @@ var alarmCases = []testCase{
 		require.Equal(s, e.Fingerprint, c.Outbox[0].Fingerprint)
 		require.Equal(s, e.Delay, c.Outbox[0].Delay)
 		s.insertNew(c.Outbox...)
-		_, err = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(), store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
+		_, err = s.Store.Shards()[shard].Carry(s.Context(), store.NewToken(),
+			store.CarryOptions{Relayed: []job.Ref{e.Ref()}})
 		require.NoError(s, err)
 		require.Empty(s, s.outboxIDs(shard))
 		require.Equal(s, e.Spec, s.get("callback").Spec)

@@ -86,7 +86,8 @@ var permitCases = []testCase{
 				ask.Slack = slacks[random.IntN(len(slacks))]
 				use, late := random.Float64(), random.Float64()
 				wg.Go(func() {
-					got, err := s.Store.Shards()[s.router.ShardOfTopic(ask.Namespace, ask.Topic)].Permit(s.Context(), store.NewToken(), []store.PermitRequest{ask})
+					got, err := s.Store.Shards()[s.router.ShardOfTopic(ask.Namespace, ask.Topic)].Permit(s.Context(),
+						store.NewToken(), []store.PermitRequest{ask})
 					if err != nil {
 						s.Error(err)
 						return
@@ -144,7 +145,8 @@ var permitCases = []testCase{
 				other = name
 			}
 		}
-		got := s.permitUnder(store.NewToken(), s.ask("orders", rate, 2), s.ask(other, rate, 3), s.ask("orders", rate, 2), s.ask("orders", rate, 1))
+		got := s.permitUnder(store.NewToken(), s.ask("orders", rate, 2), s.ask(other, rate, 3),
+			s.ask("orders", rate, 2), s.ask("orders", rate, 1))
 		for i, n := range []int{2, 3, 1, 0} {
 			require.Equal(s, n, got[i].Starts, "ask %d", i)
 		}

@@ -47,7 +47,8 @@ var purgeCases = []testCase{
 	}},
 	{"returns an error per job in another state or unknown, in order", func(s *suite) {
 		s.oneEach()
-		errs := s.purge(store.NewToken(), "scheduled", "dead", "ready", "running", "unknown", "delivered", "cancelled", "dead")
+		errs := s.purge(store.NewToken(), "scheduled", "dead", "ready", "running", "unknown",
+			"delivered", "cancelled", "dead")
 		for i, state := range []job.State{job.Scheduled, "", job.Ready, job.Running, "", job.Delivered, job.Cancelled} {
 			if state != "" {
 				s.inState(errs[i], state)

@@ -19,8 +19,8 @@ type start struct {
 	slack time.Duration
 }
 
-// checkWindows fails when at the moment of any start more starts count than the rate allows, each as if it began as late as
-// it may: then no window of the rate's length has more.
+// checkWindows fails when at the moment of any start more starts count than the rate allows, each as if it began as
+// late as it may: then no window of the rate's length has more.
 func checkWindows(log []start, rate policy.Rate) error {
 	for _, s := range log {
 		if n := countStarts(log, s.at, rate.Per); n > rate.Starts {
@@ -160,7 +160,8 @@ var rateCases = []testCase{
 		s.put(policy.Topic{LaneRate: policy.Rate{Starts: 2, Per: long}})
 		free := s.queueOf(s.queue.Namespace, "free", 0)
 		for i := range 5 {
-			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("b%d", i), in(s.laneQueue(1))), s.entry(fmt.Sprintf("free-%d", i), in(free)))
+			s.insertNew(s.entry(fmt.Sprint(i)), s.entry(fmt.Sprintf("b%d", i), in(s.laneQueue(1))),
+				s.entry(fmt.Sprintf("free-%d", i), in(free)))
 		}
 		got := s.claim(claimOf(s.laneQueue(0), s.laneQueue(1), free))
 		require.Len(s, got.Jobs, 9)
@@ -249,7 +250,9 @@ var rateCases = []testCase{
 			return // the clock moves between two calls
 		}
 		for _, rates := range [][]policy.Rate{
-			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {Starts: 4, Per: 100 * time.Millisecond}},
+			{{Starts: 40, Per: time.Second}, {Starts: 20, Per: 500 * time.Millisecond}, {
+				Starts: 4, Per: 100 * time.Millisecond,
+			}},
 			{
 				{Starts: 100, Per: 10 * time.Second},
 				{Starts: 25, Per: 2500 * time.Millisecond},
@@ -267,7 +270,8 @@ var rateCases = []testCase{
 					slack := time.Duration(random.IntN(3)) * rate.Per / 100
 					for _, h := range s.claim(s.claimWithSlack(1+random.IntN(5), slack)).Jobs {
 						log = append(log, start{claimed(h), slack})
-						require.LessOrEqual(s, countStarts(log, log[len(log)-1].at, rate.Per), rate.Starts, "after %d starts of %v", began, rate)
+						require.LessOrEqual(s, countStarts(log, log[len(log)-1].at, rate.Per), rate.Starts,
+							"after %d starts of %v", began, rate)
 					}
 					require.Less(s, i, 3000, "the rate allows starts")
 					s.Advance(rate.Per / time.Duration(20+random.IntN(40)))

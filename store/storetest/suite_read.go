@@ -79,8 +79,8 @@ var readCases = []testCase{
 		s.oneEach()
 		got := s.stats()
 		require.Equal(s, store.TopicStats{
-			Namespace: s.queue.Namespace, Topic: s.queue.Topic, Registered: 6, Running: 1, Delivered: 1, Dead: 1, Cancelled: 1,
-			Scheduled: got.Scheduled, Ready: got.Ready, OldestDue: got.OldestDue, Bytes: got.Bytes,
+			Namespace: s.queue.Namespace, Topic: s.queue.Topic, Registered: 6, Running: 1, Delivered: 1, Dead: 1,
+			Cancelled: 1, Scheduled: got.Scheduled, Ready: got.Ready, OldestDue: got.OldestDue, Bytes: got.Bytes,
 		}, got)
 		require.EqualValues(s, 2, got.Scheduled+got.Ready)
 		require.Equal(s, s.get("ready").DueAt, got.OldestDue)
@@ -111,7 +111,8 @@ var readCases = []testCase{
 			require.NoError(s, err)
 			require.Len(s, names, len(rows))
 			for i, row := range rows {
-				require.Equal(s, store.TopicStats{Namespace: row.Namespace, Topic: row.Topic, Registered: row.Registered}, names[i])
+				require.Equal(s,
+					store.TopicStats{Namespace: row.Namespace, Topic: row.Topic, Registered: row.Registered}, names[i])
 				require.Equal(s, s.queue.Namespace, row.Namespace)
 				require.EqualValues(s, 1, row.Registered)
 				require.EqualValues(s, 1, row.Scheduled)
@@ -122,7 +123,8 @@ var readCases = []testCase{
 		require.Equal(s, []string{"a", "b"}, count(store.StatsFilter{Limit: 2}))
 		require.Equal(s, []string{"c", "d"}, count(store.StatsFilter{Limit: 2, After: "b"}))
 		require.Equal(s, []string{"e"}, count(store.StatsFilter{Limit: 2, After: "d"}))
-		require.Equal(s, []string{"c", "d", "e"}, count(store.StatsFilter{Limit: store.MaxBatch, After: "bb"}), "After need not be a topic")
+		require.Equal(s, []string{"c", "d", "e"}, count(store.StatsFilter{Limit: store.MaxBatch, After: "bb"}),
+			"After need not be a topic")
 		require.Empty(s, count(store.StatsFilter{Limit: 2, After: "e"}))
 		require.Equal(s, []string{"b", "d"}, count(store.StatsFilter{Topics: []string{"d", "unknown", "b"}}))
 	}},
@@ -133,16 +135,19 @@ var readCases = []testCase{
 			return total
 		}
 		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace}, totals())
-		s.insertNew(s.entry("a"), s.entry("b"), s.entry("c", in(s.queueOf(s.queue.Namespace, "more", 0)), delayed(long)))
+		s.insertNew(s.entry("a"), s.entry("b"),
+			s.entry("c", in(s.queueOf(s.queue.Namespace, "more", 0)), delayed(long)))
 		s.insertNew(s.entry("x", in(s.queueOf("other", "more", 0))))
 		s.settleOne(s.claimAll("a", "b")[0], delivered)
 		got := totals()
 		require.Equal(s, s.get("c").DueAt, got.OldestDue)
 		got.OldestDue, got.Bytes = time.Time{}, 0
-		require.Equal(s, store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
+		require.Equal(s,
+			store.TopicStats{Namespace: s.queue.Namespace, Registered: 3, Scheduled: 1, Running: 1, Delivered: 1}, got)
 	}},
 	{"TopicStats of an unknown topic has no jobs", func(s *suite) {
-		rows, err := s.shard().TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{"unknown"}})
+		rows, err := s.shard().TopicStats(s.Context(),
+			store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{"unknown"}})
 		require.NoError(s, err)
 		for _, row := range rows {
 			require.Zero(s, row.Registered)
@@ -167,7 +172,8 @@ var readCases = []testCase{
 			after = page[len(page)-1].Lane
 		}
 		require.Len(s, rows, 7)
-		require.True(s, slices.IsSortedFunc(rows, func(a, b store.LaneStats) int { return slices.Compare([]string{a.Lane}, []string{b.Lane}) }))
+		require.True(s, slices.IsSortedFunc(rows,
+			func(a, b store.LaneStats) int { return slices.Compare([]string{a.Lane}, []string{b.Lane}) }))
 		require.Equal(s, s.laneQueue(2).Lane, rows[2].Lane)
 		require.EqualValues(s, 1, rows[2].Running)
 		require.EqualValues(s, 2, rows[2].Scheduled+rows[2].Ready)
@@ -201,12 +207,14 @@ var readCases = []testCase{
 			known, err := s.Store.Shards()[shard].Known(s.Context(), []job.Ref{s.ref("a")})
 			require.NoError(s, err)
 			require.Equal(s, []store.IDStatus{{}}, known)
-			rows, err := s.Store.Shards()[shard].TopicStats(s.Context(), store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
+			rows, err := s.Store.Shards()[shard].TopicStats(s.Context(),
+				store.StatsFilter{Namespace: s.queue.Namespace, Topics: []string{s.queue.Topic}})
 			require.NoError(s, err)
 			for _, row := range rows {
 				require.Zero(s, row.Registered)
 			}
-			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
+			wakeup, err := s.Store.Shards()[shard].Wait(s.Context(),
+				store.WaitOptions{Groups: []string{store.GroupPush}, Timeout: time.Millisecond})
 			require.NoError(s, err)
 			require.Empty(s, wakeup)
 		}

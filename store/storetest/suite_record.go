@@ -18,7 +18,8 @@ import (
 func (s *suite) source() *suite {
 	model := NewModel(ModelOptions{Defaults: s.Defaults, Now: s.now})
 	return &suite{
-		T: s.T, Engine: Engine{Store: model, Advance: s.Advance, Now: s.Now, Defaults: s.Defaults}, router: router.New(model), queue: s.queue, open: s.open,
+		T: s.T, Engine: Engine{Store: model, Advance: s.Advance, Now: s.Now, Defaults: s.Defaults},
+		router: router.New(model), queue: s.queue, open: s.open,
 	}
 }
 
@@ -68,7 +69,8 @@ func (s *suite) manyRecords() []string {
 	generated.Fingerprint = nil
 	s.endJob("delivered", delivered, body("text"))
 	s.endJob("dead", dead)
-	s.insertNew(full, generated, s.entry("cancelled", delayed(long)), s.entry("large", delayed(long), func(e *store.NewJob) {
+	s.insertNew(full, generated, s.entry("cancelled",
+		delayed(long)), s.entry("large", delayed(long), func(e *store.NewJob) {
 		e.Body, e.BodyKind = bytes.Repeat([]byte("b"), 5000), job.BodyBase64
 	}))
 	_, err := s.cancel("cancelled")
@@ -88,7 +90,10 @@ func (s *suite) manyRecords() []string {
 		s.settleOne(s.claimAll("often")[0], released)
 		s.settleOne(s.claimAll("often")[0], retry(0))
 	}
-	return []string{"full", "generated", "large", "retried", "revived", "edited", "often", "delivered", "dead", "cancelled"}
+	return []string{
+		"full", "generated", "large", "retried", "revived", "edited", "often",
+		"delivered", "dead", "cancelled",
+	}
 }
 
 var recordCases = []testCase{
@@ -107,7 +112,8 @@ var recordCases = []testCase{
 		before, after := source.stats(), s.stats()
 		require.Equal(s, before.Registered, after.Registered)
 		require.Equal(s, before.Scheduled+before.Ready, after.Scheduled+after.Ready)
-		require.Equal(s, []int64{before.Delivered, before.Dead, before.Cancelled}, []int64{after.Delivered, after.Dead, after.Cancelled})
+		require.Equal(s, []int64{before.Delivered, before.Dead, before.Cancelled},
+			[]int64{after.Delivered, after.Dead, after.Cancelled})
 	}},
 	{"jobs are read as they are", func(s *suite) {
 		ids := s.manyRecords()
@@ -116,7 +122,8 @@ var recordCases = []testCase{
 		require.Equal(s, slices.Repeat([]store.Outcome{store.Created}, len(ids)), other.putRecords(records...))
 		for i, got := range other.records(ids...) {
 			require.Equal(s, normalRecord(records[i]), normalRecord(got))
-			require.Equal(s, normalRecord(store.Record{Job: s.get(ids[i])}).Job, normalRecord(store.Record{Job: got.Job}).Job)
+			require.Equal(s, normalRecord(store.Record{Job: s.get(ids[i])}).Job,
+				normalRecord(store.Record{Job: got.Job}).Job)
 		}
 		require.NotEmpty(s, records[0].Fingerprint)
 		require.Nil(s, records[1].Fingerprint)
@@ -143,14 +150,16 @@ var recordCases = []testCase{
 		_, err = s.cancel("large")
 		require.NoError(s, err)
 		require.NoError(s, purgeOne(s, "delivered"))
-		require.Equal(s, store.Existing, s.insert(s.entry("delivered", body("text")))[0].Outcome, "an id chosen by a client stays known")
+		require.Equal(s, store.Existing, s.insert(s.entry("delivered", body("text")))[0].Outcome,
+			"an id chosen by a client stays known")
 	}},
 	{"a known id changes nothing", func(s *suite) {
 		source := s.source()
 		source.endJob("b", dead)
 		source.insertNew(source.entry("a"))
 		first := source.records("a", "b")
-		require.Equal(s, []store.Outcome{store.Created, store.Existing, store.Created}, s.putRecords(first[0], first[0], first[1]))
+		require.Equal(s, []store.Outcome{store.Created, store.Existing, store.Created},
+			s.putRecords(first[0], first[0], first[1]))
 		s.waitNotified(s.queue)
 		s.settleOne(s.claimAll("a")[0], delivered)
 		require.Equal(s, []store.Outcome{store.Existing, store.Existing}, s.putRecords(first...))
@@ -190,7 +199,8 @@ var recordCases = []testCase{
 		records[0].DueAt, records[0].FirstDueAt = records[0].CreatedAt.Add(-2*long), records[0].CreatedAt.Add(-2*long)
 		records[0].ExpiresAt = records[0].CreatedAt.Add(-long)
 		s.putRecords(records...)
-		claimed, err := s.shard().ClaimExpired(s.Context(), store.NewToken(), store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
+		claimed, err := s.shard().ClaimExpired(s.Context(), store.NewToken(),
+			store.ClaimExpiredRequest{Max: 10, MaxBytes: 1 << 20, Lease: time.Minute})
 		require.NoError(s, err)
 		require.Equal(s, []string{"a"}, idsOf(claimed))
 		s.settleOne(claimed[0], dead)
@@ -238,9 +248,11 @@ var recordCases = []testCase{
 			return // megabytes are slow, too
 		}
 		for i := range 3 {
-			s.insertNew(s.entry(fmt.Sprint(i), delayed(long), func(e *store.NewJob) { e.Body, e.BodyKind = make([]byte, 5<<20), job.BodyBase64 }))
+			s.insertNew(s.entry(fmt.Sprint(i), delayed(long),
+				func(e *store.NewJob) { e.Body, e.BodyKind = make([]byte, 5<<20), job.BodyBase64 }))
 		}
-		records, err := s.shard().GetRecords(s.Context(), []job.Ref{s.ref("unknown"), s.ref("0"), s.ref("1"), s.ref("2")})
+		records, err := s.shard().GetRecords(s.Context(),
+			[]job.Ref{s.ref("unknown"), s.ref("0"), s.ref("1"), s.ref("2")})
 		require.NoError(s, err)
 		require.Len(s, records, 2)
 		require.Zero(s, records[0])

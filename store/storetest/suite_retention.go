@@ -110,7 +110,8 @@ var retentionCases = []testCase{
 			e := s.entry(id, in(q))
 			e.Fingerprint = nil
 			if topic == "put" {
-				_, err := store.PutTopic(s.Context(), s.Store, store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
+				_, err := store.PutTopic(s.Context(), s.Store,
+					store.Topic{Namespace: q.Namespace, Name: topic, Policy: policy.Topic{Workers: 7}})
 				require.NoError(s, err)
 			}
 			s.insertNew(e)
@@ -211,7 +212,8 @@ var retentionCases = []testCase{
 			s.sameTime(s.now(), got.Job.FinishedAt, "FinishedAt")
 			require.Equal(s, store.Conflict, s.insert(s.entry(id, body("another")))[0].Outcome, id)
 		}
-		known, err := s.shard().Known(s.Context(), []job.Ref{s.ref("delivered"), s.ref("dead"), s.ref("cancelled"), s.ref("unknown")})
+		known, err := s.shard().Known(s.Context(),
+			[]job.Ref{s.ref("delivered"), s.ref("dead"), s.ref("cancelled"), s.ref("unknown")})
 		require.NoError(s, err)
 		require.Equal(s, []store.IDStatus{{Ended: job.Delivered}, {Ended: job.Dead}, {Ended: job.Cancelled}, {}}, known)
 		_, err = s.revive("dead", 0)

@@ -77,7 +77,10 @@ var reviveCases = []testCase{
 	}},
 	{"a job with defaults alone is revived", func(s *suite) {
 		n := s.entry("a")
-		n.Spec = job.Spec{ID: n.ID, Queue: n.Queue, URL: "https://a.example/", Method: "POST", BodyKind: job.BodyJSON, ContentType: "application/json", Body: []byte("1")}
+		n.Spec = job.Spec{
+			ID: n.ID, Queue: n.Queue, URL: "https://a.example/", Method: "POST", BodyKind: job.BodyJSON,
+			ContentType: "application/json", Body: []byte("1"),
+		}
 		s.insertNew(n)
 		_, err := s.cancel("a")
 		require.NoError(s, err)
@@ -111,10 +114,12 @@ var reviveCases = []testCase{
 		}
 	}},
 	{"names its actor, and keeps the first URL", func(s *suite) {
-		for id, first := range map[string]string{"near": "http://" + s.queue.Lane + "/first", "far": "https://elsewhere.example/first", "none": ""} {
+		for id, first := range map[string]string{"near": "http://" + s.queue.Lane +
+			"/first", "far": "https://elsewhere.example/first", "none": ""} {
 			s.endJob(id, dead, at(first))
 			want := first
-			for i, url := range []string{"", first, "https://second.example/", "http://" + s.queue.Lane + "/third", ""} {
+			for i, url := range []string{"", first, "https://second.example/", "http://" + s.queue.Lane +
+				"/third", ""} {
 				revival := store.Revival{Ref: s.ref(id), URL: url, Actor: fmt.Sprint("actor-", i)}
 				got, err := s.reviveWith(store.NewToken(), revival)
 				require.NoError(s, err)
@@ -124,7 +129,8 @@ var reviveCases = []testCase{
 				require.Equal(s, want, got.AttemptURL(), id)
 				found := s.get(id)
 				require.Equal(s, normal(got.Spec), normal(found.Spec))
-				require.Equal(s, job.Event{At: found.Events[i].At, Kind: job.EventRevived, Actor: revival.Actor}, found.Events[i])
+				require.Equal(s,
+					job.Event{At: found.Events[i].At, Kind: job.EventRevived, Actor: revival.Actor}, found.Events[i])
 				h := s.claimAll(id)[0]
 				require.Equal(s, want, h.AttemptURL(), "of the claimed job")
 				s.settleOne(h, dead)
@@ -169,7 +175,8 @@ var reviveCases = []testCase{
 		token := store.NewToken()
 		for range 2 {
 			got := s.reviveAll(token,
-				store.Revival{Ref: s.ref("past"), ExpiresIn: long}, store.Revival{Ref: s.ref("ahead"), Delay: long, ExpiresIn: long / 2},
+				store.Revival{Ref: s.ref("past"), ExpiresIn: long},
+				store.Revival{Ref: s.ref("ahead"), Delay: long, ExpiresIn: long / 2},
 				store.Revival{Ref: s.ref("ahead")})
 			require.NoError(s, got[0].Err)
 			s.sameTime(s.now().Add(long), got[0].Job.ExpiresAt, "the new expiry")

@@ -16,8 +16,8 @@ import (
 func fullLane() policy.Lane {
 	made := time.Date(2026, 3, 1, 12, 30, 15, int(250*time.Millisecond), time.UTC)
 	return policy.Lane{
-		URL: "https://lane.example/hooks?a=1", Headers: map[string][]string{"X-Tenant": {"42", "43"}, "X-Name": {"Zoë \"'"}},
-		Secrets: []policy.Secret{
+		URL:     "https://lane.example/hooks?a=1",
+		Headers: map[string][]string{"X-Tenant": {"42", "43"}, "X-Name": {"Zoë \"'"}}, Secrets: []policy.Secret{
 			{ID: "new", CreatedAt: made, Value: "whsec_\"'&<>ü"},
 			{ID: "old", CreatedAt: made.Add(-long), Value: "whsec_old"},
 		},
@@ -54,7 +54,8 @@ var settingsCases = []testCase{
 			require.Equal(s, plain(put), plain(s.getLane(q)))
 		}
 		sparse := s.putLane(s.laneQueue(2), policy.Lane{URL: "http://sparse.example/"})
-		lanes, err := store.GetLanes(s.Context(), s.shard(), []job.Queue{s.laneQueue(2), s.laneQueue(3), s.laneQueue(0)})
+		lanes, err := store.GetLanes(s.Context(), s.shard(),
+			[]job.Queue{s.laneQueue(2), s.laneQueue(3), s.laneQueue(0)})
 		require.NoError(s, err)
 		require.Len(s, lanes, 3)
 		require.Equal(s, plain(sparse), plain(lanes[0]))
@@ -65,7 +66,8 @@ var settingsCases = []testCase{
 		require.Empty(s, lanes)
 	}},
 	{"refuses another revision than the stored one", func(s *suite) {
-		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
+		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(),
+			store.Lane{Queue: s.queue, Settings: fullLane(), Revision: 99})
 		require.ErrorIs(s, err, store.ErrVersion)
 		require.Zero(s, s.getLane(s.queue).Revision)
 		begun := store.Lane{Queue: s.queue, Settings: fullLane(), Revision: store.MustNotExist}
@@ -79,14 +81,16 @@ var settingsCases = []testCase{
 		require.NoError(s, err)
 		require.Greater(s, second.Revision, first.Revision)
 		for _, settings := range []policy.Lane{first.Settings, {}} {
-			_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
+			_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(),
+				store.Lane{Queue: s.queue, Settings: settings, Revision: first.Revision})
 			require.ErrorIs(s, err, store.ErrVersion)
 		}
 		require.Equal(s, plain(second), plain(s.getLane(s.queue)))
 	}},
 	{"empty settings are removed, and revisions keep growing", func(s *suite) {
 		first := s.putLane(s.queue, fullLane())
-		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(), store.Lane{Queue: s.queue, Revision: first.Revision})
+		_, err := store.PutLane(s.Context(), s.shard(), store.NewToken(),
+			store.Lane{Queue: s.queue, Revision: first.Revision})
 		require.NoError(s, err)
 		require.Equal(s, store.Lane{Queue: s.queue}, plain(s.getLane(s.queue)))
 		_, err = store.PutLane(s.Context(), s.shard(), store.NewToken(), first)

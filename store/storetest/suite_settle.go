@@ -64,7 +64,9 @@ var settleCases = []testCase{
 	{"a settlement that names another queue is refused", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		h := s.claimAll("a")[0]
-		for _, q := range []job.Queue{s.laneQueue(1), s.queueOf(h.Namespace, "others", 0), s.queueOf("other", h.Topic, 0)} {
+		for _, q := range []job.Queue{
+			s.laneQueue(1), s.queueOf(h.Namespace, "others", 0), s.queueOf("other", h.Topic, 0),
+		} {
 			item := settlement(h, delivered)
 			item.Queue = q
 			require.ErrorIs(s, s.settle(item)[0], store.ErrLeaseLost)
@@ -242,7 +244,8 @@ var settleCases = []testCase{
 		for range 2 { // a repeat of the settlement that makes another claim
 			next.Token = store.NewToken()
 			for range 2 { // a repeat of the call
-				errs, got, err := s.shard().Settle(s.Context(), token, []store.Settlement{settlement(h, delivered)}, &next)
+				errs, got, err := s.shard().Settle(s.Context(), token,
+					[]store.Settlement{settlement(h, delivered)}, &next)
 				require.NoError(s, err)
 				require.NoError(s, errs[0])
 				require.Len(s, got.Jobs, 1)
@@ -291,7 +294,10 @@ var settleCases = []testCase{
 		s.insertNew(s.entry("attempt"), s.entry("release"), s.entry("event", delayed(long)))
 		ids := []string{"attempt", "release", "event"}
 		edit := func(id string, n int) {
-			_, err := s.replace(id, store.Replacement{Due: &job.TimeOrDelay{}, Fields: []string{fmt.Sprint("field-", n)}, Actor: "shop-api"})
+			_, err := s.replace(id, store.Replacement{
+				Due:    &job.TimeOrDelay{},
+				Fields: []string{fmt.Sprint("field-", n)}, Actor: "shop-api",
+			})
 			require.NoError(s, err)
 		}
 		first := s.claimAll("attempt", "release")
@@ -333,7 +339,8 @@ var settleCases = []testCase{
 			for i, e := range got.Events {
 				s.sameTime(s.now(), e.At, "At")
 				n := last - job.MaxEvents + 1 + i
-				require.Equal(s, job.Event{At: e.At, Kind: job.EventEdited, Fields: []string{fmt.Sprint("field-", n)}, Actor: "shop-api"}, e, id)
+				require.Equal(s, job.Event{At: e.At, Kind: job.EventEdited, Fields: []string{fmt.Sprint("field-",
+					n)}, Actor: "shop-api"}, e, id)
 			}
 		}
 	}},

@@ -14,10 +14,12 @@ var topicCases = []testCase{
 	{"PutTopic stores the policy as given", func(s *suite) {
 		put := store.Topic{Namespace: s.queue.Namespace, Name: s.queue.Topic, Policy: policy.Topic{
 			Ladder: policy.Ladder{time.Second}, Retries: new(0), Jitter: new(0.0), Timeout: time.Second, MaxAge: long,
-			Workers: 3, LaneConcurrency: 4, URL: "http://topic.example/", Headers: map[string][]string{"X-A": {"1", "2"}},
+			Workers: 3, LaneConcurrency: 4, URL: "http://topic.example/",
+			Headers:  map[string][]string{"X-A": {"1", "2"}},
 			GiveUpOn: []string{}, KeepDelivered: keep(0), KeepDead: policy.Retention{For: new(time.Duration(0))},
 			IDWindow: new(time.Duration(0)), Paused: true,
-		}, Updated: policy.Update{At: time.Date(2026, 3, 1, 12, 30, 15, int(250*time.Millisecond), time.UTC), By: "Zoë \"'"}}
+		}, Updated: policy.Update{At: time.Date(2026, 3, 1, 12, 30, 15, int(250*time.Millisecond),
+			time.UTC), By: "Zoë \"'"}}
 		answer, err := store.PutTopic(s.Context(), s.Store, put)
 		require.NoError(s, err)
 		require.NotZero(s, answer.Revision)

@@ -84,7 +84,8 @@ var wakeupCases = []testCase{
 			s.insertNew(s.entry(s.laneQueue(i).Lane, in(s.laneQueue(i))))
 		}
 		for len(queues) > 0 {
-			wakeup, err := s.shard().Wait(s.Context(), store.WaitOptions{Groups: []string{store.GroupPush}, Max: 2, Timeout: timeLimit})
+			wakeup, err := s.shard().Wait(s.Context(),
+				store.WaitOptions{Groups: []string{store.GroupPush}, Max: 2, Timeout: timeLimit})
 			require.NoError(s, err)
 			require.NotEmpty(s, wakeup)
 			require.LessOrEqual(s, len(wakeup), 2)

@@ -1,5 +1,6 @@
-// Command licences prints docs/licences.md: the licences of what the program of a folder contains, as their texts say, and the
-// notices that have to be passed on. It fails for a text that it does not know, and for a licence that is not permissive.
+// Command licences prints docs/licences.md: the licences of what the program of a folder contains, as their texts say,
+// and the notices that have to be passed on. It fails for a text that it does not know, and for a licence that is not
+// permissive.
 //
 // Run it with make licences.
 package main
@@ -22,18 +23,23 @@ import (
 )
 
 // permissive are the licences that ask for no more than to be passed on.
-var permissive = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "Unlicense", "Zlib"}
+var permissive = []string{
+	"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC",
+	"MIT", "Unlicense", "Zlib",
+}
 
-// weakCopyleft are the modules that may have MPL-2.0: a changed file of theirs would have to be published. None is changed.
+// weakCopyleft are the modules that may have MPL-2.0: a changed file of theirs would have to be published. None is
+// changed.
 var weakCopyleft = []string{"github.com/hashicorp/go-cleanhttp", "github.com/hashicorp/go-retryablehttp"}
 
-// reviewed are files that people have read, since they are more than the text of a licence: by the beginning of their SHA-256, so that
-// a new version is read again.
+// reviewed are files that people have read, since they are more than the text of a licence: by the beginning of their
+// SHA-256, so that a new version is read again.
 var reviewed = map[string][]string{
-	"f597097efe3d": {"BSD-2-Clause", "BSD-3-Clause", "MIT", "public domain"}, // modernc.org/libc LICENSE-3RD-PARTY.md: Go, musl and others
-	"5ae5bee3072a": nil,                                                      // modernc.org/memory LICENSE-LOGO: where its logo is from
-	"4194f8e7119b": {"BSD-3-Clause", "MIT", "public domain"},                 // modernc.org/sqlite LICENSE-3RD-PARTY.md: section 1
-	"8438c9c89b84": {"public domain"},                                        // modernc.org/sqlite LICENSE-SQLITE
+	// modernc.org/libc LICENSE-3RD-PARTY.md: Go, musl and others
+	"f597097efe3d": {"BSD-2-Clause", "BSD-3-Clause", "MIT", "public domain"},
+	"5ae5bee3072a": nil,                                      // modernc.org/memory LICENSE-LOGO: where its logo is from
+	"4194f8e7119b": {"BSD-3-Clause", "MIT", "public domain"}, // modernc.org/sqlite LICENSE-3RD-PARTY.md: section 1
+	"8438c9c89b84": {"public domain"},                        // modernc.org/sqlite LICENSE-SQLITE
 }
 
 // minCoverage is the percentage of a file's words that belong to known licences.
@@ -125,7 +131,10 @@ func modules(root string) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find Go: %w", err)
 	}
-	all := []part{{path: "Go's standard library", version: "of the toolchain", dirs: []string{strings.TrimSpace(string(goroot))}}}
+	all := []part{{
+		path: "Go's standard library", version: "of the toolchain",
+		dirs: []string{strings.TrimSpace(string(goroot))},
+	}}
 	for _, p := range known {
 		all = append(all, *p)
 	}
@@ -192,7 +201,8 @@ func (p *part) add(name string, text []byte) error {
 	}
 	found := licensecheck.Scan(text)
 	if found.Percent < minCoverage {
-		return fmt.Errorf("%s %s: %.0f %% of %s is a known licence: read it, and add %q to reviewed", p.path, p.version, found.Percent, name, sum)
+		return fmt.Errorf("%s %s: %.0f %% of %s is a known licence: read it, and add %q to reviewed", p.path, p.version,
+			found.Percent, name, sum)
 	}
 	for _, m := range found.Match {
 		if !slices.Contains(permissive, m.ID) && (m.ID != "MPL-2.0" || !slices.Contains(weakCopyleft, p.path)) {
@@ -209,7 +219,8 @@ func write(out io.Writer, parts []part) error {
 
 <!-- Written by make licences. -->
 
-Ringback is licensed under the [Apache License 2.0](../LICENSE). Its program contains the following, under their own licences. All are
+Ringback is licensed under the [Apache License 2.0](../LICENSE). Its program contains the following, under their own ` +
+		`licences. All are
 permissive, but for the MPL-2.0 of some modules: it asks for the source of changed files, and none is changed.
 
 | part | version | licence |
@@ -218,7 +229,8 @@ permissive, but for the MPL-2.0 of some modules: it asks for the source of chang
 	for _, p := range parts {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.path, p.version, strings.Join(p.licences, ", "))
 	}
-	b.WriteString("\nThe texts are in the modules, at `https://pkg.go.dev/MODULE@VERSION?tab=licenses`, and that of htmx in `console/assets/vendor`.\n")
+	b.WriteString("\nThe texts are in the modules, at `https://pkg.go.dev/MODULE@VERSION?tab=licenses`, and that of " +
+		"htmx in `console/assets/vendor`.\n")
 	b.WriteString("\n## Notices\n\nWhat the authors of modules ask to be passed on:\n")
 	for _, p := range parts {
 		if p.notice != "" {

@@ -16,7 +16,8 @@ import (
 const (
 	// maxRetries bounds the repetitions of a request. The timeout of the export ends them, too.
 	maxRetries = 4
-	// retryWait is the wait before the first repetition. It doubles up to maxRetryWait, unless the answer says how long to wait.
+	// retryWait is the wait before the first repetition. It doubles up to maxRetryWait, unless the answer says how long
+	// to wait.
 	retryWait    = time.Second
 	maxRetryWait = 10 * time.Second
 )
@@ -37,7 +38,8 @@ func newClient(c *Config) *client {
 	again.Logger, again.ErrorHandler = nil, retryablehttp.PassthroughErrorHandler
 	again.HTTPClient = &http.Client{
 		Transport: transport, Timeout: c.timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers are secret
+		// the headers are secret
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &client{config: c, http: again, ctx: ctx, cancel: cancel}

@@ -74,7 +74,9 @@ func FromEnvironment(version string) (*Config, error) {
 	c.gzip = compression == "gzip"
 	name, timeout := lookup("TIMEOUT")
 	c.timeout = time.Duration(v.number(name, timeout, 10_000)) * time.Millisecond
-	for _, name := range []string{"OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"} {
+	for _, name := range []string{
+		"OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+	} {
 		v.number(name, os.Getenv(name), 1) // package sdk/trace reads it
 	}
 	c.queue = v.number("OTEL_BSP_MAX_QUEUE_SIZE", os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"), sdktrace.DefaultMaxQueueSize)
@@ -83,7 +85,8 @@ func FromEnvironment(version string) (*Config, error) {
 	c.tls = v.tls()
 	c.resource, err = resource.New(context.Background(),
 		resource.WithTelemetrySDK(), resource.WithHost(),
-		resource.WithAttributes(attribute.String("service.name", "ringback"), attribute.String("service.version", version)),
+		resource.WithAttributes(attribute.String("service.name", "ringback"),
+			attribute.String("service.version", version)),
 		resource.WithFromEnv()) // takes precedence
 	if err != nil {
 		v.add("OTEL_RESOURCE_ATTRIBUTES", "must be NAME=VALUE,…")
@@ -91,7 +94,8 @@ func FromEnvironment(version string) (*Config, error) {
 	return c, errors.Join(v.errs...)
 }
 
-// lookup returns a setting of the exporter, and the name of its variable: that for traces, or else that for all signals.
+// lookup returns a setting of the exporter, and the name of its variable: that for traces, or else that for all
+// signals.
 func lookup(setting string) (name, value string) {
 	name = "OTEL_EXPORTER_OTLP_TRACES_" + setting
 	if value = os.Getenv(name); value == "" {
@@ -130,7 +134,8 @@ func (v *variables) number(name, value string, preset int) int {
 func (v *variables) sampler() {
 	const name, arg = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
 	value := strings.TrimSpace(os.Getenv(name))
-	v.oneOf(name, value, "always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio")
+	v.oneOf(name, value, "always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
+		"parentbased_traceidratio")
 	if text := strings.TrimSpace(os.Getenv(arg)); strings.HasSuffix(value, "traceidratio") && text != "" {
 		if ratio, err := strconv.ParseFloat(text, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
 			v.add(arg, "must be a number from 0 to 1")
@@ -157,7 +162,8 @@ func (v *variables) header() http.Header {
 	return h
 }
 
-// tls reads the authorities that the endpoint's certificate may be of, and the certificate to show it; nil: the system's, and none.
+// tls reads the authorities that the endpoint's certificate may be of, and the certificate to show it; nil: the
+// system's, and none.
 func (v *variables) tls() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if name, file := lookup("CERTIFICATE"); file != "" {

@@ -76,8 +76,11 @@ func TestFromEnvironment_BuildsTheEndpoint(t *testing.T) {
 	for want, variables := range map[string][]string{
 		"http://collector.test:4318/v1/traces":  {"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.test:4318"},
 		"https://collector.test/otlp/v1/traces": {"OTEL_EXPORTER_OTLP_ENDPOINT=https://collector.test/otlp/"},
-		"http://traces.test/ingest":             {"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.test", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://traces.test/ingest"},
-		"http://traces.test/":                   {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://traces.test"},
+		"http://traces.test/ingest": {
+			"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.test",
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://traces.test/ingest",
+		},
+		"http://traces.test/": {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://traces.test"},
 	} {
 		set(t, variables...)
 		c, err := otlp.FromEnvironment("")
@@ -90,11 +93,12 @@ func TestFromEnvironment_NamesEachVariableThatIsNotValid(t *testing.T) {
 	utf16 := filepath.Join(t.TempDir(), "utf16.pem")
 	require.NoError(t, os.WriteFile(utf16, []byte("-\x00-\x00"), 0o600))
 	bad := []string{
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector:4318", "OTEL_TRACES_EXPORTER=zipkin", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector:4318", "OTEL_TRACES_EXPORTER=zipkin",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
 		"OTEL_EXPORTER_OTLP_COMPRESSION=br", "OTEL_EXPORTER_OTLP_TIMEOUT=10s", "OTEL_EXPORTER_OTLP_HEADERS=secret",
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=" + utf16, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/such.pem",
-		"OTEL_BSP_SCHEDULE_DELAY=0", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=2",
-		"OTEL_RESOURCE_ATTRIBUTES=shop",
+		"OTEL_BSP_SCHEDULE_DELAY=0", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_TRACES_SAMPLER=traceidratio",
+		"OTEL_TRACES_SAMPLER_ARG=2", "OTEL_RESOURCE_ATTRIBUTES=shop",
 	}
 	set(t, bad...)
 	_, err := otlp.FromEnvironment("")
@@ -107,7 +111,8 @@ func TestFromEnvironment_NamesEachVariableThatIsNotValid(t *testing.T) {
 	require.ErrorContains(t, err, utf16+" is in UTF-16")
 	set(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://c.test", "OTEL_TRACES_SAMPLER=often")
 	_, err = otlp.FromEnvironment("")
-	require.EqualError(t, err, "OTEL_TRACES_SAMPLER must be always_on or always_off or traceidratio or parentbased_always_on or parentbased_always_off or parentbased_traceidratio")
+	require.EqualError(t, err, "OTEL_TRACES_SAMPLER must be always_on or always_off or traceidratio or "+
+		"parentbased_always_on or parentbased_always_off or parentbased_traceidratio")
 }
 
 func TestProvider_PostsSpansAsTheVariablesSay(t *testing.T) {
@@ -129,7 +134,8 @@ func TestProvider_PostsSpansAsTheVariablesSay(t *testing.T) {
 	}))
 	defer collector.Close()
 	authority := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: collector.Certificate().Raw}), 0o600))
+	require.NoError(t, os.WriteFile(authority,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: collector.Certificate().Raw}), 0o600))
 
 	p, log := start(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
 		"OTEL_EXPORTER_OTLP_HEADERS=api-key=a%20b, X-Tenant=shop", "OTEL_EXPORTER_OTLP_CERTIFICATE="+authority,
@@ -177,7 +183,8 @@ func TestProvider_DropsWhatTheEndpointDoesNotTake(t *testing.T) {
 	}))
 	defer collector.Close()
 	defer close(release)
-	p, log := start(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_BSP_MAX_QUEUE_SIZE=10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5")
+	p, log := start(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_BSP_MAX_QUEUE_SIZE=10",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=5")
 	end(p, 5)
 	<-reached
 	end(p, 100)

@@ -34,7 +34,8 @@ func (c *Config) Start(log *slog.Logger) *Provider {
 	p.spans = &queue{max: int64(c.queue), log: limitedlog.Log{Logger: log, Interval: logInterval}}
 	p.spans.SpanExporter = otlptrace.NewUnstarted(p.client)
 	p.spans.next = sdktrace.NewBatchSpanProcessor(p.spans, sdktrace.WithMaxQueueSize(c.queue))
-	p.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(processor{p.spans}), sdktrace.WithResource(c.resource))
+	p.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(processor{p.spans}),
+		sdktrace.WithResource(c.resource))
 	return p
 }
 
@@ -50,8 +51,8 @@ func (p *Provider) Shutdown(ctx context.Context) (dropped int64, err error) {
 	return dropped, err
 }
 
-// queue counts the spans that wait for their export or are being exported, and drops those beyond its size, so that next never has
-// to.
+// queue counts the spans that wait for their export or are being exported, and drops those beyond its size, so that
+// next never has to.
 type queue struct {
 	sdktrace.SpanExporter
 

@@ -68,7 +68,8 @@ func holdsKey(text []byte) bool {
 		if block, text = pem.Decode(text); block == nil {
 			return false
 		}
-		if block.Headers["DEK-Info"] == "" && strings.HasSuffix(block.Type, "PRIVATE KEY") && block.Type != "ENCRYPTED PRIVATE KEY" {
+		if block.Headers["DEK-Info"] == "" && strings.HasSuffix(block.Type, "PRIVATE KEY") &&
+			block.Type != "ENCRYPTED PRIVATE KEY" {
 			return true
 		}
 	}

@@ -1,4 +1,5 @@
-// Package batch sends lines in streams until each has a result. It makes no request, and does not know what lines and results say.
+// Package batch sends lines in streams until each has a result. It makes no request, and does not know what lines and
+// results say.
 package batch
 
 import (
@@ -36,11 +37,12 @@ type Answer[R any] struct {
 type Options[R any] struct {
 	// Open begins a request.
 	Open func() *ndjson.Stream[Answer[R]]
-	// Done passes on the result of a line, and Failed why lines have no result. Done returns false if no more is wanted.
+	// Done passes on the result of a line, and Failed why lines have no result. Done returns false if no more is
+	// wanted.
 	Done   func(Line, R) bool
 	Failed func(error)
-	// IsTemporary reports whether lines may be sent again after an error, and Wait waits before that. It returns why they are not.
-	// IsUnprocessed reports whether the server has surely not processed those without a result.
+	// IsTemporary reports whether lines may be sent again after an error, and Wait waits before that. It returns why
+	// they are not. IsUnprocessed reports whether the server has surely not processed those without a result.
 	IsTemporary   func(error) bool
 	IsUnprocessed func(error) bool
 	Wait          func(b *retry.Backoff, cause error) error
@@ -61,7 +63,8 @@ type Batch[R any] struct {
 // New returns a Batch.
 func New[R any](o Options[R]) *Batch[R] { return &Batch[R]{opts: o} }
 
-// Add sends a line, and passes on the results that are there. It returns false if no more is wanted, or if lines have failed.
+// Add sends a line, and passes on the results that are there. It returns false if no more is wanted, or if lines have
+// failed.
 func (b *Batch[R]) Add(line Line) bool {
 	if len(b.waiting) > 0 && (len(b.waiting) == MaxLines || b.bytes+len(line.Text) > maxBytes) && !b.Finish() {
 		return false

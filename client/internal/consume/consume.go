@@ -1,5 +1,5 @@
-// Package consume works on leased jobs: it leases as many as functions are free, extends their leases while functions run, and reports
-// what became of them in the requests that lease the next. The requests are made by a Server.
+// Package consume works on leased jobs: it leases as many as functions are free, extends their leases while functions
+// run, and reports what became of them in the requests that lease the next. The requests are made by a Server.
 package consume
 
 import (
@@ -86,8 +86,8 @@ type Options struct {
 	Retrying func(err error, wait time.Duration)
 }
 
-// Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run reports what they
-// return. It does not wait for functions longer than Grace and Timeout.
+// Run leases jobs and calls work for each until ctx ends or the server refuses. Then functions have Grace, and Run
+// reports what they return. It does not wait for functions longer than Grace and Timeout.
 func Run[J any](ctx context.Context, s Server[J], o Options, work func(context.Context, J) error) error {
 	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -109,7 +109,8 @@ type consumer[J any] struct {
 	server Server[J]
 	opts   Options
 	work   func(context.Context, J) error
-	// running is the context of extensions: it ends with Run, so that a function that ignores its context does not keep its job.
+	// running is the context of extensions: it ends with Run, so that a function that ignores its context does not keep
+	// its job.
 	running context.Context //nolint:containedctx // a consumer lives as long as a call of Run
 
 	free      int              // functions that may be called
@@ -254,7 +255,8 @@ func (w *consumer[J]) send(ctx context.Context, x exchange[J]) {
 	}()
 }
 
-// settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has failed.
+// settleApart settles reports that were refused together: both halves alone. A job whose own report is refused has
+// failed.
 func (w *consumer[J]) settleApart(ctx context.Context, reports []Report[J], refused error) (Answer[J], error) {
 	if len(reports) == 1 {
 		failed := Report[J]{Job: reports[0].Job, Err: fmt.Errorf("the report of its end was refused: %w", refused)}
@@ -348,7 +350,8 @@ func (w *consumer[J]) do(working context.Context, j Job[J]) {
 	err = w.work(ctx, j.Value)
 }
 
-// extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job cancelled.
+// extend extends a lease until done is closed. It ends ctx of the function when the lease is lost, or the job
+// cancelled.
 func (w *consumer[J]) extend(j Job[J], done <-chan struct{}, end context.CancelCauseFunc) {
 	until := time.Now().Add(j.For)
 	for {

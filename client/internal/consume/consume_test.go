@@ -32,13 +32,17 @@ func (*counted) Extend(context.Context, string) (consume.Extension, error) {
 func (*counted) IsInvalid(error) bool                   { return false }
 func (*counted) RetryAfter(error) (time.Duration, bool) { return 0, true }
 
-var options = consume.Options{Concurrency: 2, Lease: time.Hour, Grace: time.Second, Timeout: time.Second, Retrying: func(error, time.Duration) {}}
+var options = consume.Options{
+	Concurrency: 2, Lease: time.Hour, Grace: time.Second, Timeout: time.Second,
+	Retrying: func(error, time.Duration) {},
+}
 
 // leased is an answer with jobs. Value is the number of seconds that the function takes.
 func leased(seconds ...int) consume.Answer[int] {
 	var a consume.Answer[int]
 	for _, n := range seconds {
-		a.Leased = append(a.Leased, consume.Job[int]{ID: fmt.Sprint("job-", n), Lease: fmt.Sprint("lease-", n), For: time.Hour, Value: n})
+		a.Leased = append(a.Leased,
+			consume.Job[int]{ID: fmt.Sprint("job-", n), Lease: fmt.Sprint("lease-", n), For: time.Hour, Value: n})
 	}
 	return a
 }

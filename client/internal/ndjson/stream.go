@@ -1,4 +1,5 @@
-// Package ndjson sends a request as a stream of lines while it reads the lines of the answer. It does not know what they say.
+// Package ndjson sends a request as a stream of lines while it reads the lines of the answer. It does not know what
+// they say.
 package ndjson
 
 import (
@@ -43,7 +44,8 @@ type Stream[R any] struct {
 func Open[R any](ctx context.Context, o Options[R]) *Stream[R] {
 	ctx, cancel := context.WithCancelCause(ctx)
 	from, to := io.Pipe()
-	s := &Stream[R]{opts: o, cancel: cancel, body: to, results: make(chan R, o.MaxLines+1)} // so that reading never waits for the caller
+	// so that reading never waits for the caller
+	s := &Stream[R]{opts: o, cancel: cancel, body: to, results: make(chan R, o.MaxLines+1)}
 	go func() {
 		defer close(s.results)
 		defer cancel(nil)

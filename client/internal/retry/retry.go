@@ -41,7 +41,8 @@ func IsFault(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) { // there is no TLS
+	// there is no TLS
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return false
 	}
 	_, isNetwork := errors.AsType[*url.Error](err)
@@ -81,7 +82,8 @@ func (b *Backoff) Wait(ctx context.Context, after time.Duration, cause error) er
 		return fmt.Errorf("%w: %w", context.Cause(ctx), cause)
 	}
 	if end, has := ctx.Deadline(); has && time.Until(end) < wait {
-		return fmt.Errorf("%w, before the next try in %s: %w", context.DeadlineExceeded, wait.Round(time.Millisecond), cause)
+		return fmt.Errorf("%w, before the next try in %s: %w", context.DeadlineExceeded,
+			wait.Round(time.Millisecond), cause)
 	}
 	if err := Sleep(ctx, wait); err != nil {
 		return fmt.Errorf("%w: %w", err, cause)

@@ -20,8 +20,8 @@ const maxLine = 1 << 20
 // maxData bounds the data of an event, which may have several lines.
 const maxData = 4 << 20
 
-// Events returns the events that are read. The last pair has the error that ended them, io.ErrUnexpectedEOF at their end. heard is
-// called for each line.
+// Events returns the events that are read. The last pair has the error that ended them, io.ErrUnexpectedEOF at their
+// end. heard is called for each line.
 func Events(from io.Reader, heard func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(from)

@@ -1,6 +1,6 @@
-// Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are texts, times have
-// milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are refused instead of changed. In a body of any type that
-// excepts what methods such as MarshalJSON encode.
+// Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are
+// texts, times have milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are
+// refused instead of changed. In a body of any type that excepts what methods such as MarshalJSON encode.
 //
 // A field has a tag of encoding/json, and perhaps a tag wire:
 //
@@ -317,7 +317,8 @@ func decodeArray(data []byte, v reflect.Value) error {
 
 func decodeObject(data []byte, v reflect.Value) error {
 	fields := fieldsOf(v)
-	if i := slices.IndexFunc(fields, func(f field) bool { return f.is("key") }); i >= 0 && len(data) > 0 && data[0] == '"' {
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.is("key") }); i >= 0 && len(data) > 0 &&
+		data[0] == '"' {
 		return decodeValue(data, fields[i].value)
 	}
 	var members map[string]json.RawMessage
@@ -362,7 +363,8 @@ func decodePayload(members map[string]json.RawMessage, v reflect.Value) error {
 			return err // the caller names it
 		}
 		body = data
-	case has("body"), members["body"] != nil && (has("content_type") || v.Kind() == reflect.Interface): // null is a body if it has a type
+	// null is a body if it has a type
+	case has("body"), members["body"] != nil && (has("content_type") || v.Kind() == reflect.Interface):
 		body, data = members["body"], members["body"]
 	default:
 		return nil

@@ -13,8 +13,9 @@ import (
 
 func TestDuration_IsThatOfTheServer(t *testing.T) {
 	for _, d := range []time.Duration{
-		0, time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, 90 * time.Second, time.Minute, time.Hour,
-		time.Hour + time.Second, 100 * time.Minute, 24 * time.Hour, 50 * time.Hour, 30 * 24 * time.Hour, 3653 * 24 * time.Hour, 49*time.Hour + 3*time.Millisecond,
+		0, time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond,
+		90 * time.Second, time.Minute, time.Hour, time.Hour + time.Second, 100 * time.Minute, 24 * time.Hour,
+		50 * time.Hour, 30 * 24 * time.Hour, 3653 * 24 * time.Hour, 49*time.Hour + 3*time.Millisecond,
 	} {
 		read, err := units.ParseDuration(FormatDuration(d))
 		require.NoError(t, err, d)

@@ -44,7 +44,8 @@ type Address struct {
 func (a Address) Within(limit time.Duration) Address {
 	a.setDefaults()
 	o := &a.options
-	o.DialTimeout, o.ReadTimeout, o.PoolTimeout = min(o.DialTimeout, limit), min(o.ReadTimeout, limit), min(o.PoolTimeout, limit)
+	o.DialTimeout, o.ReadTimeout, o.PoolTimeout = min(o.DialTimeout, limit), min(o.ReadTimeout, limit),
+		min(o.PoolTimeout, limit)
 	o.MaxRetries = -1
 	return a
 }
@@ -66,10 +67,12 @@ func (a Address) IsCluster() bool { return a.form == cluster }
 // String is the address without passwords and options.
 func (a Address) String() string { return a.shown }
 
-// errURL replaces errors of URL parsers: their text may contain part of a password that was not encoded. A '#' would end the
-// URL before the host, so that the password is taken for a port.
-var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user:password@]host[:port][/database], rediss:// " +
-	"for TLS, unix://[user:password@]/path, redis+sentinel://host[:port],…[/database]?master_name=NAME, or redis+cluster://host[:port],…, " +
+// errURL replaces errors of URL parsers: their text may contain part of a password that was not encoded. A '#' would
+// end the URL before the host, so that the password is taken for a port.
+var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user:password@]host[:port][/database], " +
+	"rediss:// " +
+	"for TLS, unix://[user:password@]/path, redis+sentinel://host[:port],…[/database]?master_name=NAME, or " +
+	"redis+cluster://host[:port],…, " +
 	"with known options after '?'; percent-encode / # ? @ % in a user or password")
 
 // ParseAddress parses the URL of a Redis:
@@ -79,10 +82,10 @@ var errURL = errors.New("redis: the URL cannot be read: it must be redis://[user
 //	redis+sentinel://[user:password@]host[:port],…[/database]?master_name=NAME[&sentinel_user=…&sentinel_password=…]
 //	redis+cluster://[user:password@]host[:port],…     any of the cluster's nodes
 //
-// rediss+sentinel and rediss+cluster speak TLS. User and password are Redis's own. Ports left out are 6379, of sentinels
-// 26379. Options after '?' are those of go-redis's ParseURL, and for TLS: tls_ca (a file of certificates to trust
-// instead of the system's), tls_cert and tls_key (files of a client certificate), tls_server_name (the name in the server's
-// certificate, if not the host). Errors never contain a password.
+// rediss+sentinel and rediss+cluster speak TLS. User and password are Redis's own. Ports left out are 6379, of
+// sentinels 26379. Options after '?' are those of go-redis's ParseURL, and for TLS: tls_ca (a file of certificates to
+// trust instead of the system's), tls_cert and tls_key (files of a client certificate), tls_server_name (the name in
+// the server's certificate, if not the host). Errors never contain a password.
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || strings.Contains(text, "#") {
@@ -126,9 +129,11 @@ func ParseAddress(text string) (Address, error) {
 	a.files = tlsFiles{ca: take(options, "tls_ca"), cert: take(options, "tls_cert"), key: take(options, "tls_key")}
 	a.serverName = take(options, "tls_server_name")
 	if a.form == sentinel {
-		a.master, a.user, a.password = take(options, "master_name"), take(options, "sentinel_user"), take(options, "sentinel_password")
+		a.master, a.user, a.password = take(options, "master_name"), take(options, "sentinel_user"), take(options,
+			"sentinel_password")
 		if a.master == "" {
-			return Address{}, errors.New("redis: the URL of sentinels needs ?master_name=, the name under which they know the primary")
+			return Address{}, errors.New("redis: the URL of sentinels needs ?master_name=, the name under which they " +
+				"know the primary")
 		}
 	}
 	plain := scheme + "://" + place
@@ -247,7 +252,8 @@ func (a *Address) show(text string) string {
 	case a.options.Network == "unix":
 		return scheme + "://" + user + a.options.Addr
 	case a.form == sentinel:
-		return fmt.Sprintf("%s://%s%s/%d?master_name=%s", scheme, user, strings.Join(a.hosts, ","), a.options.DB, url.QueryEscape(a.master))
+		return fmt.Sprintf("%s://%s%s/%d?master_name=%s", scheme, user, strings.Join(a.hosts, ","), a.options.DB,
+			url.QueryEscape(a.master))
 	case a.form == cluster:
 		return scheme + "://" + user + strings.Join(a.hosts, ",")
 	default:

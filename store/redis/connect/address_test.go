@@ -18,14 +18,32 @@ func TestParseAddress(t *testing.T) {
 		secret string
 		shown  string
 	}{
-		"redis://localhost":                                  {addr: "localhost:6379", shown: "redis://localhost:6379/0"},
-		"redis://u:p%40ss@r.example:1/3":                     {addr: "r.example:1", db: 3, user: "u", secret: "p@ss", shown: "redis://u:xxxxx@r.example:1/3"},
-		"unix://:pw@/run/redis.sock?db=2":                    {addr: "/run/redis.sock", db: 2, secret: "pw", shown: "unix://:xxxxx@/run/redis.sock"},
-		"redis+cluster://a,b:7001,[::1]:7002,[::2]":          {form: cluster, hosts: []string{"a:6379", "b:7001", "[::1]:7002", "[::2]:6379"}, addr: "a:6379", shown: "redis+cluster://a:6379,b:7001,[::1]:7002,[::2]:6379"},
-		"redis+cluster://u:pw@a:1,b:2/0":                     {form: cluster, hosts: []string{"a:1", "b:2"}, addr: "a:1", user: "u", secret: "pw", shown: "redis+cluster://u:xxxxx@a:1,b:2"},
-		"redis+sentinel://:pw@a,b:2/4?master_name=shop":      {form: sentinel, hosts: []string{"a:26379", "b:2"}, addr: "a:26379", db: 4, secret: "pw", shown: "redis+sentinel://:xxxxx@a:26379,b:2/4?master_name=shop"},
-		"redis://h:1?client_name=a+b":                        {addr: "h:1", shown: "redis://h:1/0"},
-		"rediss+sentinel://a?master_name=m&sentinel_user=su": {form: sentinel, hosts: []string{"a:26379"}, addr: "a:26379", shown: "rediss+sentinel://a:26379/0?master_name=m"},
+		"redis://localhost": {
+			addr: "localhost:6379", shown: "redis://localhost:6379/0",
+		},
+		"redis://u:p%40ss@r.example:1/3": {
+			addr: "r.example:1", db: 3, user: "u", secret: "p@ss", shown: "redis://u:xxxxx@r.example:1/3",
+		},
+		"unix://:pw@/run/redis.sock?db=2": {
+			addr: "/run/redis.sock", db: 2, secret: "pw", shown: "unix://:xxxxx@/run/redis.sock",
+		},
+		"redis+cluster://a,b:7001,[::1]:7002,[::2]": {form: cluster, hosts: []string{
+			"a:6379", "b:7001",
+			"[::1]:7002", "[::2]:6379",
+		}, addr: "a:6379", shown: "redis+cluster://a:6379,b:7001,[::1]:7002,[::2]:6379"},
+		"redis+cluster://u:pw@a:1,b:2/0": {
+			form: cluster, hosts: []string{"a:1", "b:2"},
+			addr: "a:1", user: "u", secret: "pw", shown: "redis+cluster://u:xxxxx@a:1,b:2",
+		},
+		"redis+sentinel://:pw@a,b:2/4?master_name=shop": {
+			form: sentinel, hosts: []string{"a:26379", "b:2"},
+			addr: "a:26379", db: 4, secret: "pw", shown: "redis+sentinel://:xxxxx@a:26379,b:2/4?master_name=shop",
+		},
+		"redis://h:1?client_name=a+b": {addr: "h:1", shown: "redis://h:1/0"},
+		"rediss+sentinel://a?master_name=m&sentinel_user=su": {
+			form: sentinel, hosts: []string{"a:26379"},
+			addr: "a:26379", shown: "rediss+sentinel://a:26379/0?master_name=m",
+		},
 	} {
 		a, err := ParseAddress(text)
 		require.NoError(t, err, text)
@@ -60,11 +78,12 @@ func TestClient_GetsTheOptionsOfItsAddress(t *testing.T) {
 
 func TestParseAddress_ErrorsContainNoPassword(t *testing.T) {
 	for _, text := range []string{
-		"", "localhost", "http://u:pw@h", "redis+ring://h", "unix+cluster:///x", "redis+cluster://", "redis+cluster://a,,b",
-		"redis+cluster://u:pw@a:1:2,b", "redis://u:pw#x@h", "redis://u:pw/x@h", "redis+sentinel://u:pw@a", "redis+cluster://u:pw@a/3",
+		"", "localhost", "http://u:pw@h", "redis+ring://h", "unix+cluster:///x",
+		"redis+cluster://", "redis+cluster://a,,b", "redis+cluster://u:pw@a:1:2,b", "redis://u:pw#x@h",
+		"redis://u:pw/x@h", "redis+sentinel://u:pw@a", "redis+cluster://u:pw@a/3",
 		"redis://u:pw@h/notanumber", "redis://u:pw@h?colour=pw", "redis+cluster://:p%w@a", "redis://u:pw@h?tls_ca=/x",
-		"redis://u:pw@h:1,h2:2", "unix://u:pw@run/redis.sock", "unix://run/redis.sock", "redis+cluster://a,b:port", "redis+cluster://a,b c",
-		"redis://h?read_timeout=-1", "redis://h?dial_timeout=0", "redis://", "redis:///1",
+		"redis://u:pw@h:1,h2:2", "unix://u:pw@run/redis.sock", "unix://run/redis.sock", "redis+cluster://a,b:port",
+		"redis+cluster://a,b c", "redis://h?read_timeout=-1", "redis://h?dial_timeout=0", "redis://", "redis:///1",
 		"rediss://u:pw@h?tls_cert=/x", "rediss://u:pw@h?tls_ca=/there/is/none",
 	} {
 		_, err := ParseAddress(text)

@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// maxRedirects bounds how often a command is sent again on a cluster: once more to a server that is gone, then to its
-	// successor, then to where that redirects it.
+	// maxRedirects bounds how often a command is sent again on a cluster: once more to a server that is gone, then to
+	// its successor, then to where that redirects it.
 	maxRedirects = 3
 	reloadPause  = 100 * time.Millisecond
 )
@@ -131,8 +131,8 @@ func (c *Client) EachPrimary(ctx context.Context, do func(context.Context, *redi
 	}
 }
 
-// Check pings Redis for at most the dial timeout. A server that does not speak the expected TLS is silent, or sends something
-// else.
+// Check pings Redis for at most the dial timeout. A server that does not speak the expected TLS is silent, or sends
+// something else.
 func (c *Client) Check(ctx context.Context) error {
 	limit := c.address.options.DialTimeout
 	ctx, cancel := WithTimeout(ctx, limit)
@@ -166,8 +166,9 @@ type blockingClient struct {
 	dialer *dialer
 }
 
-// blocking opens a client with one connection to the server that serves a key. It never repeats a command: a second BLPOP
-// would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on it.
+// blocking opens a client with one connection to the server that serves a key. It never repeats a command: a second
+// BLPOP would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on
+// it.
 func (c *Client) blocking(ctx context.Context, key string, readTimeout time.Duration) (*blockingClient, error) {
 	o := c.address.options
 	d := newDialer(o.DialTimeout, readTimeout, c.address.secured, c.conns)
@@ -197,9 +198,10 @@ func (b *blockingClient) abort() {
 func (a *Address) failover(o *redis.Options) *redis.FailoverOptions {
 	return &redis.FailoverOptions{
 		MasterName: a.master, SentinelAddrs: a.hosts, SentinelUsername: a.user, SentinelPassword: a.password,
-		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password, DB: o.DB,
-		MaxRetries: o.MaxRetries, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
-		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
+		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
+		DB: o.DB, MaxRetries: o.MaxRetries, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
+		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout,
+		WriteTimeout:          o.WriteTimeout,
 		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize,
 		MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout, MinIdleConns: o.MinIdleConns,
 		MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns, ConnMaxIdleTime: o.ConnMaxIdleTime,
@@ -214,8 +216,9 @@ func (a *Address) clustered(o *redis.Options) *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: a.hosts, DisableRoutingPolicies: true, // our commands name their keys
 		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
-		MaxRetries: -1, MaxRedirects: maxRedirects, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
-		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
+		MaxRetries: -1, MaxRedirects: maxRedirects, MinRetryBackoff: o.MinRetryBackoff,
+		MaxRetryBackoff: o.MaxRetryBackoff, DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries,
+		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize,
 		MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout, MinIdleConns: o.MinIdleConns,
 		MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns, ConnMaxIdleTime: o.ConnMaxIdleTime,

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A dialer opens the connections of one client, and closes silent ones together. When a reply times out, the host died or a
-// router dropped its state, so the other connections are usually dead as well. Each would cost another timeout.
+// A dialer opens the connections of one client, and closes silent ones together. When a reply times out, the host died
+// or a router dropped its state, so the other connections are usually dead as well. Each would cost another timeout.
 type dialer struct {
 	net.Dialer
 	tls *atomic.Pointer[tls.Config] // nil: no TLS
@@ -39,8 +39,11 @@ func newDialer(timeout, read time.Duration, config *atomic.Pointer[tls.Config], 
 	ended, end := context.WithCancel(context.Background())
 	return &dialer{
 		Dialer: net.Dialer{
-			Timeout:         timeout,
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3},
+			Timeout: timeout,
+			KeepAliveConfig: net.KeepAliveConfig{
+				Enable: true, Idle: 5 * time.Second,
+				Interval: 2 * time.Second, Count: 3,
+			},
 		},
 		tls: config, silentAfter: read * 9 / 10, ended: ended, end: end, conns: conns,
 	}

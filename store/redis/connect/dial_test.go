@@ -11,7 +11,8 @@ import (
 
 func TestDialer_ClosesSilentTLSConnectionsWithoutError(t *testing.T) {
 	server := redistest.StartTLS(t)
-	address, err := ParseAddress(server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" + server.Key)
+	address, err := ParseAddress(server.URL() + "?tls_ca=" + server.CA + "&tls_cert=" + server.Cert + "&tls_key=" +
+		server.Key)
 	require.NoError(t, err)
 	d := newDialer(5*time.Second, 5*time.Second, address.secured, newConnections())
 	defer d.end()

@@ -41,8 +41,8 @@ func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	return context.WithTimeoutCause(ctx, limit, ErrTimeout)
 }
 
-// MapError maps go-redis's errors to those of package store. ctx is the context that the command had: when it has ended,
-// and not by WithTimeout, the error is the context's.
+// MapError maps go-redis's errors to those of package store. ctx is the context that the command had: when it has
+// ended, and not by WithTimeout, the error is the context's.
 func MapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -53,7 +53,8 @@ func MapError(ctx context.Context, err error) error {
 	var answer redis.Error
 	if !errors.As(err, &answer) || isClientSide(err) {
 		late := isTimeout(err)
-		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) && (late || errors.Is(err, context.Canceled)) {
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeout) &&
+			(late || errors.Is(err, context.Canceled)) {
 			return fmt.Errorf("redis: %w: %w", ctx.Err(), err)
 		}
 		reason := "redis cannot be reached"
@@ -81,7 +82,8 @@ func MapError(ctx context.Context, err error) error {
 
 // isClientSide reports whether an error that implements redis.Error is go-redis's own, not a server's reply.
 func isClientSide(err error) bool {
-	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+	return errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.Is(err, redis.ErrPoolExhausted)
 }
 
 // isTimeout reports whether waiting for a reply, not for a connection, timed out.
@@ -106,7 +108,9 @@ func IsNotPermitted(err error) bool {
 		return false
 	}
 	text := strings.ToLower(answer.Error())
-	for _, refusal := range []string{"unknown command", "unknown subcommand", "noperm", "disabled", "not supported", "not allowed"} {
+	for _, refusal := range []string{
+		"unknown command", "unknown subcommand", "noperm", "disabled", "not supported", "not allowed",
+	} {
 		if strings.Contains(text, refusal) {
 			return true
 		}

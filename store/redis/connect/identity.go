@@ -16,26 +16,27 @@ import (
 // meetingTime is how long a server that a connection has met counts as one to which the address leads.
 const meetingTime = time.Minute
 
-// absentTime is how long a server that no connection has met counts as present (Redis's health is looked at every few seconds): so
-// long two are an error, and the one that was left is not followed back.
+// absentTime is how long a server that no connection has met counts as present (Redis's health is looked at every few
+// seconds): so long two are an error, and the one that was left is not followed back.
 const absentTime = 20 * time.Second
 
 // ErrTwoServers says that connections to one address meet two servers in turns.
-var ErrTwoServers = errors.New("two redis servers answer at one address, in turns: let its name or load balancer lead to one only")
+var ErrTwoServers = errors.New("two redis servers answer at one address, in turns: let its name or load balancer " +
+	"lead to one only")
 
-// A replacedError ends a connection that has met another server than those before it. All connections are closed then, this one
-// too. go-redis repeats the call on a new one, as after the end of a file.
+// A replacedError ends a connection that has met another server than those before it. All connections are closed then,
+// this one too. go-redis repeats the call on a new one, as after the end of a file.
 type replacedError struct{}
 
 func (replacedError) Error() string { return "the address of redis leads to another server" }
 
 func (replacedError) Is(target error) bool { return target == io.EOF }
 
-// An identity is the server that the connections of a client lead to. A name can come to lead to another server while connections
-// to the one before are open, and both take writes: what is written to one is missing at the other. So each new connection asks for
-// the server's run id. Another one than before replaces all connections. One that was left and is met again, while the other is
-// still met as well, belongs to a second server at the address: its connections are refused, so that all calls go to one. It is
-// safe for concurrent use.
+// An identity is the server that the connections of a client lead to. A name can come to lead to another server while
+// connections to the one before are open, and both take writes: what is written to one is missing at the other. So each
+// new connection asks for the server's run id. Another one than before replaces all connections. One that was left and
+// is met again, while the other is still met as well, belongs to a second server at the address: its connections are
+// refused, so that all calls go to one. It is safe for concurrent use.
 type identity struct {
 	conns *connections
 	log   *slog.Logger
@@ -89,7 +90,8 @@ func (i *identity) meet(id string, now time.Time) error {
 		i.two = now
 		return ErrTwoServers
 	}
-	i.log.Warn("redis was restarted, or its address leads to another server: replacing all connections", "run_id", id, "before", i.current)
+	i.log.Warn("redis was restarted, or its address leads to another server: replacing all connections",
+		"run_id", id, "before", i.current)
 	i.met[i.current] = now
 	i.current = id
 	i.replaced++
@@ -107,9 +109,9 @@ func (i *identity) check(now time.Time) error {
 	return nil
 }
 
-// MeetServer opens a connection of its own, and so learns to which server the address leads now, and replaces the others if it is
-// another one than before. It returns ErrTwoServers if two were met within absentTime. Sentinels and clusters name their
-// servers, so none of them is asked.
+// MeetServer opens a connection of its own, and so learns to which server the address leads now, and replaces the
+// others if it is another one than before. It returns ErrTwoServers if two were met within absentTime. Sentinels and
+// clusters name their servers, so none of them is asked.
 func (c *Client) MeetServer(ctx context.Context) error {
 	if c.server == nil {
 		return nil

@@ -25,11 +25,19 @@ type meeting struct {
 func TestIdentity_Meet(t *testing.T) {
 	const second, lately, absent = time.Second, 15 * time.Second, 20 * time.Second
 	for name, meetings := range map[string][]meeting{
-		"a restart":  {{0, "a", nil, false}, {second, "a2", io.EOF, false}, {second, "a2", nil, false}, {second, "a3", io.EOF, false}},
+		"a restart": {{0, "a", nil, false}, {second, "a2", io.EOF, false}, {second, "a2", nil, false}, {
+			second, "a3", io.EOF, false,
+		}},
 		"a failover": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {time.Hour, "b", nil, false}},
-		"a way back": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {absent, "a", io.EOF, false}, {second, "a", nil, false}},
+		"a way back": {
+			{0, "a", nil, false}, {second, "b", io.EOF, false}, {absent, "a", io.EOF, false}, {second, "a", nil, false},
+		},
 		"a name that moves slowly": {
-			{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "a", ErrTwoServers, true}, {second, "b", nil, true}, {absent, "b", nil, false},
+			{0, "a", nil, false},
+			{second, "b", io.EOF, false},
+			{second, "a", ErrTwoServers, true},
+			{second, "b", nil, true},
+			{absent, "b", nil, false},
 		},
 		"two in turns": {
 			{0, "a", nil, false},
@@ -40,10 +48,18 @@ func TestIdentity_Meet(t *testing.T) {
 			{lately, "b", nil, true},
 			{second, "a", ErrTwoServers, true},
 		},
-		"three in turns":  {{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "c", io.EOF, false}, {lately, "a", ErrTwoServers, true}},
-		"two for a while": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {lately, "a", ErrTwoServers, true}, {time.Minute, "b", nil, false}},
+		"three in turns": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {second, "c", io.EOF, false}, {
+			lately, "a", ErrTwoServers, true,
+		}},
+		"two for a while": {{0, "a", nil, false}, {second, "b", io.EOF, false}, {lately, "a", ErrTwoServers, true}, {
+			time.Minute, "b", nil, false,
+		}},
 		"one that is gone for good": {
-			{0, "a", nil, false}, {second, "b", io.EOF, false}, {lately, "a", ErrTwoServers, true}, {lately, "a", io.EOF, true}, {second, "a", nil, true},
+			{0, "a", nil, false},
+			{second, "b", io.EOF, false},
+			{lately, "a", ErrTwoServers, true},
+			{lately, "a", io.EOF, true},
+			{second, "a", nil, true},
 		},
 	} {
 		i, now := newIdentity(newConnections(), slog.New(slog.DiscardHandler)), time.Now()
@@ -55,7 +71,8 @@ func TestIdentity_Meet(t *testing.T) {
 	}
 }
 
-// twoServers returns a client of an address that leads to the first of two servers, each of which has its name under a key.
+// twoServers returns a client of an address that leads to the first of two servers, each of which has its name under a
+// key.
 func twoServers(t *testing.T) (c *Client, proxy *redistest.Proxy, log *testlog.Log, servers [2]*redistest.Server) {
 	t.Helper()
 	for i, name := range []string{"first", "second"} {

@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// defaultBlock is how long one blocking command may take. A connection that died is detected within blockGrace more.
+	// defaultBlock is how long one blocking command may take. A connection that died is detected within blockGrace
+	// more.
 	defaultBlock = 5 * time.Second
 	blockGrace   = 3 * time.Second
-	// interruptTime is how long a blocking command may take to end when its context has ended. Then its connection is closed.
+	// interruptTime is how long a blocking command may take to end when its context has ended. Then its connection is
+	// closed.
 	interruptTime = time.Second
 	// pushInterrupt adds an element to a list, never without an expiry. It needs no rights that scripts do not need.
 	pushInterrupt = `redis.call("RPUSH", KEYS[1], "") return redis.call("PEXPIRE", KEYS[1], ARGV[1])`
@@ -25,11 +27,11 @@ const (
 // errInterrupted: a blocking command has taken an element of Interrupt.
 var errInterrupted = errors.New("interrupted")
 
-// A Listener waits for elements of lists on a separate connection, which it opens as needed. Its zero value is ready for use.
-// It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
+// A Listener waits for elements of lists on a separate connection, which it opens as needed. Its zero value is ready
+// for use. It never repeats a command: a second BLPOP would take a second element. It is for one Pop at a time.
 type Listener struct {
-	// Interrupt is a list of this Listener's own, on the server of the others. An element in it ends the blocking command when the
-	// context ends, so that the connection stays open. Empty: the connection is closed.
+	// Interrupt is a list of this Listener's own, on the server of the others. An element in it ends the blocking
+	// command when the context ends, so that the connection stays open. Empty: the connection is closed.
 	Interrupt string
 
 	mu     sync.Mutex
@@ -38,10 +40,12 @@ type Listener struct {
 	served string // the list of the last elements
 }
 
-// Pop takes up to most elements of one of the lists, and waits for the first: for timeout, by default 5 s. Lists with elements take
-// turns. It returns no elements after the timeout. When ctx ends it returns the elements that it has taken, or else the
-// context's cause.
-func (l *Listener) Pop(ctx context.Context, c *Client, keys []string, most int, timeout time.Duration) (popped []string, err error) {
+// Pop takes up to most elements of one of the lists, and waits for the first: for timeout, by default 5 s. Lists with
+// elements take turns. It returns no elements after the timeout. When ctx ends it returns the elements that it has
+// taken, or else the context's cause.
+func (l *Listener) Pop(
+	ctx context.Context, c *Client, keys []string, most int, timeout time.Duration,
+) (popped []string, err error) {
 	if timeout <= 0 {
 		timeout = defaultBlock
 	}
@@ -80,8 +84,8 @@ func (l *Listener) Close() {
 	}
 }
 
-// open returns the connection, and opens it if necessary. It does that without l.mu, for which Close waits: the servers of a
-// cluster may have to be asked which one serves the key.
+// open returns the connection, and opens it if necessary. It does that without l.mu, for which Close waits: the servers
+// of a cluster may have to be asked which one serves the key.
 func (l *Listener) open(ctx context.Context, c *Client, key string) (*blockingClient, error) {
 	l.mu.Lock()
 	client, closed := l.client, l.closed
@@ -117,7 +121,9 @@ func (l *Listener) drop(client *blockingClient) {
 }
 
 // popOnce blocks once, until ctx ends.
-func (l *Listener) popOnce(ctx context.Context, c *Client, keys []string, most int, block time.Duration) ([]string, error) {
+func (l *Listener) popOnce(
+	ctx context.Context, c *Client, keys []string, most int, block time.Duration,
+) ([]string, error) {
 	client, err := l.open(ctx, c, keys[0])
 	if err != nil {
 		return nil, MapError(ctx, err)
@@ -161,7 +167,9 @@ func (l *Listener) interrupt(c *Client, client *blockingClient, ended <-chan str
 }
 
 // blockingPop waits for one element, and takes the others of its list that are there.
-func (l *Listener) blockingPop(ctx context.Context, client redis.UniversalClient, keys []string, most int, block time.Duration) ([]string, error) {
+func (l *Listener) blockingPop(
+	ctx context.Context, client redis.UniversalClient, keys []string, most int, block time.Duration,
+) ([]string, error) {
 	args := make([]any, 0, 2+len(keys))
 	args = append(args, "blpop")
 	for _, key := range keys {

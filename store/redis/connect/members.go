@@ -6,7 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MembersAfter reads up to limit members of a sorted set with equal scores, in order, after a member; empty: from the first.
+// MembersAfter reads up to limit members of a sorted set with equal scores, in order, after a member; empty: from the
+// first.
 func (c *Client) MembersAfter(ctx context.Context, key, after string, limit int) ([]string, error) {
 	from := "-"
 	if after != "" {
@@ -16,7 +17,8 @@ func (c *Client) MembersAfter(ctx context.Context, key, after string, limit int)
 	return members, MapError(ctx, err)
 }
 
-// FirstMembers reads up to limit members of each of several sorted sets with equal scores, in order and in one round trip.
+// FirstMembers reads up to limit members of each of several sorted sets with equal scores, in order and in one round
+// trip.
 func (c *Client) FirstMembers(ctx context.Context, keys []string, limit int) ([][]string, error) {
 	pipe := c.Pipeline()
 	cmds := make([]*redis.StringSliceCmd, len(keys))

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// reloadHook makes a cluster's client read the slot map again when a server cannot be reached. By itself it does so every
-// ten seconds, and on redirects.
+// reloadHook makes a cluster's client read the slot map again when a server cannot be reached. By itself it does so
+// every ten seconds, and on redirects.
 type reloadHook struct{ client *redis.ClusterClient }
 
 func (r reloadHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -67,7 +67,8 @@ func isRedirect(err error) bool {
 	return false
 }
 
-// reloadSlots starts a reload of a cluster's slot map and pauses. It returns false when ctx ended or there is no cluster.
+// reloadSlots starts a reload of a cluster's slot map and pauses. It returns false when ctx ended or there is no
+// cluster.
 func (c *Client) reloadSlots(ctx context.Context) bool {
 	client, ok := c.UniversalClient.(*redis.ClusterClient)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckServers refuses servers of another kind than the address says, and those that may evict keys. persistent is false
-// when one keeps nothing on disk. Settings that a server does not disclose (hosted ones forbid CONFIG) pass.
+// CheckServers refuses servers of another kind than the address says, and those that may evict keys. persistent is
+// false when one keeps nothing on disk. Settings that a server does not disclose (hosted ones forbid CONFIG) pass.
 func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) {
 	var volatile atomic.Bool
 	err = c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
@@ -72,8 +72,8 @@ func IsPersistent(settings map[string]string) bool {
 	return !known || !knows || appends != "no" || saves != ""
 }
 
-// ReadSettings reads configuration parameters, one by one: before version 7 Redis takes one at a time. Those that the server does
-// not disclose are missing.
+// ReadSettings reads configuration parameters, one by one: before version 7 Redis takes one at a time. Those that the
+// server does not disclose are missing.
 func ReadSettings(ctx context.Context, server *redis.Client, names ...string) (map[string]string, error) {
 	pipe := server.Pipeline()
 	reads := make([]*redis.MapStringStringCmd, len(names))

@@ -13,8 +13,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// Wait is the durability that a write waits for after Redis has run it. It is no error when that is not reached in time:
-// the write is reported with the durability that was reached. The zero Wait waits for nothing.
+// Wait is the durability that a write waits for after Redis has run it. It is no error when that is not reached in
+// time: the write is reported with the durability that was reached. The zero Wait waits for nothing.
 type Wait struct {
 	// Replicas is how many replicas must have the write, 0 to 64: in memory (WAIT), or with Fsync on disk.
 	Replicas int
@@ -34,8 +34,8 @@ const (
 	markerTTL      = time.Minute
 )
 
-// UnmarshalText parses replicas=N, fsync and timeout=D, separated by commas, each at most once. The default timeout is 100ms.
-// Empty text is the zero Wait. It implements encoding.TextUnmarshaler.
+// UnmarshalText parses replicas=N, fsync and timeout=D, separated by commas, each at most once. The default timeout is
+// 100ms. Empty text is the zero Wait. It implements encoding.TextUnmarshaler.
 func (w *Wait) UnmarshalText(text []byte) error {
 	*w = Wait{}
 	if len(text) == 0 {
@@ -56,7 +56,8 @@ func (w *Wait) UnmarshalText(text []byte) error {
 				return fmt.Errorf("replicas=%s is not in 1 to %d", value, maxReplicas)
 			}
 		case name == "timeout" && valued:
-			if w.Timeout, err = time.ParseDuration(value); err != nil || w.Timeout < minTimeout || w.Timeout > maxTimeout {
+			if w.Timeout, err = time.ParseDuration(value); err != nil || w.Timeout < minTimeout ||
+				w.Timeout > maxTimeout {
 				return fmt.Errorf("timeout=%s is not in %s to %s", value, minTimeout, maxTimeout)
 			}
 		case name == "fsync" && !valued:
@@ -141,9 +142,11 @@ func (c *Client) CheckWait(ctx context.Context) error {
 // WriteDurably runs a command that writes to a key and waits for the client's Wait on the same connection, since Redis
 // waits for what its connection wrote. It makes one round trip. Errors are not mapped.
 //
-// A repeated call writes nothing that could be waited for. So a marker is written after the command: it reaches replicas
-// and disk after the write.
-func (c *Client) WriteDurably(ctx context.Context, key string, write func(redis.Pipeliner) *redis.Cmd) (reply any, reached *job.Durability, err error) {
+// A repeated call writes nothing that could be waited for. So a marker is written after the command: it reaches
+// replicas and disk after the write.
+func (c *Client) WriteDurably(
+	ctx context.Context, key string, write func(redis.Pipeliner) *redis.Cmd,
+) (reply any, reached *job.Durability, err error) {
 	err = c.retryRedirects(ctx, key, func(server *redis.Client) error {
 		reply, reached, err = c.writeDurably(ctx, server, key, write)
 		return err

@@ -20,8 +20,8 @@ func TestWait_IsParsed(t *testing.T) {
 		require.Equal(t, want, w, text)
 	}
 	for _, text := range []string{
-		"replicas", "replicas=0", "replicas=65", "replicas=x", "fsync=yes", "timeout=1s", "replicas=1,replicas=2", "fsync,timeout=0s",
-		"fsync,timeout=6s", "fsync,timeout=5", "quorum=2", ",",
+		"replicas", "replicas=0", "replicas=65", "replicas=x", "fsync=yes", "timeout=1s",
+		"replicas=1,replicas=2", "fsync,timeout=0s", "fsync,timeout=6s", "fsync,timeout=5", "quorum=2", ",",
 	} {
 		require.Error(t, new(Wait).UnmarshalText([]byte(text)), text)
 	}

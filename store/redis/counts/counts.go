@@ -1,5 +1,5 @@
-// Package counts implements store.Counts on Redis. It reads counters and the sizes of sets, and no jobs but the heads of ready
-// lists.
+// Package counts implements store.Counts on Redis. It reads counters and the sizes of sets, and no jobs but the heads
+// of ready lists.
 package counts
 
 import (

@@ -27,7 +27,8 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		}
 		n := nums(answer[:8])
 		state.Scheduled, state.Ready, state.Running = n[0]-n[1], n[1]+n[2], n[3]
-		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1, layout.Time(n[6]), n[7] == 1
+		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1,
+			layout.Time(n[6]), n[7] == 1
 		state.CooldownCause = layout.ParseCause(script.Str(answer[9]))
 		if next := script.Str(answer[8]); next != "" {
 			state.Next = layout.ParseJobKey(next)
@@ -46,7 +47,8 @@ func (s *Counts) TopicState(ctx context.Context, namespace, topic string, rate p
 	if rate.Limited() {
 		starts, per = rate.Starts, layout.Millis(rate.Per)
 	}
-	answer, err := s.EvalList(ctx, scriptTopicState, 2, []string{keys.Stats, s.Keys.Rate(keys.Name), s.Keys.Clock}, []any{starts, per})
+	answer, err := s.EvalList(ctx, scriptTopicState, 2,
+		[]string{keys.Stats, s.Keys.Rate(keys.Name), s.Keys.Clock}, []any{starts, per})
 	if err != nil {
 		return store.TopicState{}, fmt.Errorf("topic state: %w", err)
 	}

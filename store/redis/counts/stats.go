@@ -80,7 +80,8 @@ func (s *Counts) pageOfTopics(ctx context.Context, namespace, after string, limi
 	from, end := "("+layout.TopicName(namespace, after), "("+namespace+"0" // 0 is the byte after the slash
 	for len(page) < limit {
 		count := limit - len(page)
-		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: from, Max: end, Count: int64(count)}).Result()
+		names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics,
+			&redis.ZRangeBy{Min: from, Max: end, Count: int64(count)}).Result()
 		if err != nil {
 			return nil, connect.MapError(ctx, err)
 		}
@@ -107,7 +108,8 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	lanes := make([]*redis.StringSliceCmd, len(names))
 	for i, name := range names {
 		counters[i] = pipe.HGetAll(ctx, s.Keys.TopicByName(name).Stats)
-		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: "-", Max: "+", Count: lanesChunk})
+		lanes[i] = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name),
+			&redis.ZRangeBy{Min: "-", Max: "+", Count: lanesChunk})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -147,7 +149,8 @@ func (s *Counts) registered(ctx context.Context, names []string) (rows []store.T
 	pipe := s.Client.Pipeline()
 	counters, lanes := make([]*redis.StringCmd, len(names)), make([]*redis.IntCmd, len(names))
 	for i, name := range names {
-		counters[i], lanes[i] = pipe.HGet(ctx, s.Keys.TopicByName(name).Stats, "reg"), pipe.ZCard(ctx, s.Keys.TopicLanes(name))
+		counters[i], lanes[i] = pipe.HGet(ctx, s.Keys.TopicByName(name).Stats, "reg"), pipe.ZCard(ctx,
+			s.Keys.TopicLanes(name))
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, connect.MapError(ctx, err)
@@ -169,8 +172,9 @@ func waits(c map[string]string) bool {
 // laneCounts are the counts of the jobs in some lanes of a topic that have no lease.
 type laneCounts struct {
 	counters map[string]string // of the topic, read after the lanes: what comes to ready meanwhile is counted there
-	due      int64             // jobs that are due and in no ready list: of queues that are kept back, or whose list is full
-	oldest   int64             // the first due moment of all; 0: none
+	// jobs that are due and in no ready list: of queues that are kept back, or whose list is full
+	due    int64
+	oldest int64 // the first due moment of all; 0: none
 }
 
 // countLanes counts the jobs in a topic's lanes. lanes are the first of them, up to lanesChunk.
@@ -185,7 +189,8 @@ func (s *Counts) countLanes(ctx context.Context, name string, lanes []string) (s
 		if len(lanes) < lanesChunk {
 			return sum, nil
 		}
-		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], lanesChunk); err != nil {
+		if lanes, err = s.Client.MembersAfter(ctx, s.Keys.TopicLanes(name), lanes[len(lanes)-1], lanesChunk); err !=
+			nil {
 			return sum, err
 		}
 	}
@@ -205,9 +210,11 @@ func (c *laneCounts) see(due int64) {
 	}
 }
 
-// countLanesOf reads a topic's counters and counts the jobs in lanes. counts are the jobs of each lane that are due and not in its ready list.
-// oldest says whether the first due moment is wanted.
-func (s *Counts) countLanesOf(ctx context.Context, stats string, lanes []string, oldest bool) (sum laneCounts, counts []int64, err error) {
+// countLanesOf reads a topic's counters and counts the jobs in lanes. counts are the jobs of each lane that are due and
+// not in its ready list. oldest says whether the first due moment is wanted.
+func (s *Counts) countLanesOf(
+	ctx context.Context, stats string, lanes []string, oldest bool,
+) (sum laneCounts, counts []int64, err error) {
 	wanted := 0
 	if oldest {
 		wanted = 1
@@ -285,7 +292,8 @@ func (s *Counts) LaneStats(ctx context.Context, namespace, topic, after string, 
 	}
 	var rows []store.LaneStats
 	for len(rows) < limit {
-		lanes, err := s.Client.MembersAfter(ctx, s.Keys.TopicLanes(layout.TopicName(namespace, topic)), after, lanesChunk)
+		lanes, err := s.Client.MembersAfter(ctx,
+			s.Keys.TopicLanes(layout.TopicName(namespace, topic)), after, lanesChunk)
 		if err != nil {
 			return nil, fmt.Errorf("lanes: %w", err)
 		}
@@ -332,7 +340,8 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		name, _, _ := strings.Cut(lane, "\x00")
 		isDue := min(due[i], counts[3*i].Val()) // which were read a moment before
 		row := store.LaneStats{
-			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue, Running: counts[3*i+2].Val(),
+			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue,
+			Running: counts[3*i+2].Val(),
 		}
 		parseThrottle(script.Str(throttles[i]), now, &row)
 		if row.Scheduled+row.Ready+row.Running > 0 {
@@ -342,8 +351,8 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	return rows, nil
 }
 
-// parseThrottle adds a queue's throttle to its stats, which have the number of claimed jobs: its cooldown, and whether its breaker is
-// open.
+// parseThrottle adds a queue's throttle to its stats, which have the number of claimed jobs: its cooldown, and whether
+// its breaker is open.
 func parseThrottle(line string, now int64, row *store.LaneStats) {
 	f := strings.Fields(line)
 	if len(f) < 2 {

@@ -16,7 +16,8 @@ import (
 // counterFields are the counters of a topic that Totals and Usage add up.
 var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c", "b"}
 
-// Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all lanes on the agenda.
+// Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all
+// lanes on the agenda.
 func (s *Counts) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	total, err := s.totals(ctx, namespace)
 	if err != nil {
@@ -97,7 +98,8 @@ func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage
 	return usage, nil
 }
 
-// countAgenda counts the jobs in all lanes of a namespace. After a step of the clock lanes may be on the stale agenda, or on both.
+// countAgenda counts the jobs in all lanes of a namespace. After a step of the clock lanes may be on the stale agenda,
+// or on both.
 func (s *Counts) countAgenda(ctx context.Context, namespace string) (sum laneCounts, err error) {
 	stale := map[string]bool{}
 	for _, agenda := range []string{s.Keys.StaleAgenda, s.Keys.Agenda} {

@@ -1,5 +1,5 @@
-// Package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What Open refuses
-// can also happen while a process runs: another maxmemory-policy, an emptied database, data laid out anew.
+// Package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What
+// Open refuses can also happen while a process runs: another maxmemory-policy, an emptied database, data laid out anew.
 package health
 
 import (
@@ -50,11 +50,15 @@ type Monitor struct {
 }
 
 // New returns the monitor of an open store. now is the clock of its pauses.
-func New(client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard, now func() time.Time) *Monitor {
-	return &Monitor{client: client, log: log, prefix: prefix, shards: shards, now: now, filled: make([]bool, len(shards))}
+func New(
+	client *connect.Client, log *slog.Logger, prefix string, shards []*shard.Shard, now func() time.Time,
+) *Monitor {
+	return &Monitor{client: client, log: log, prefix: prefix, shards: shards, now: now, filled: make([]bool,
+		len(shards))}
 }
 
-// Check checks servers and data if the last check was 5 s ago. Failures are logged, and the check is repeated the next time.
+// Check checks servers and data if the last check was 5 s ago. Failures are logged, and the check is repeated the next
+// time.
 func (h *Monitor) Check(ctx context.Context) {
 	h.mu.Lock()
 	due := !h.now().Before(h.next)
@@ -102,7 +106,8 @@ func (h *Monitor) checkAddress(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if two && !h.two {
-		h.log.ErrorContext(ctx, "two redis servers answer at one address, refusing registrations until it leads to one of them only")
+		h.log.ErrorContext(ctx,
+			"two redis servers answer at one address, refusing registrations until it leads to one of them only")
 	}
 	h.two = two
 	return nil
@@ -135,7 +140,8 @@ func (h *Monitor) checkData(ctx context.Context) error {
 	h.mu.Unlock()
 	missing := found[0] == "" || found[1] == ""
 	if missing || known != "" && found[2] != "" && found[2] != known || len(gone) > 0 {
-		h.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lane settings are lost; accepting new jobs, policies must be put again",
+		h.log.ErrorContext(ctx, "redis was emptied while in use: jobs, policies, pauses and lane settings are lost; "+
+			"accepting new jobs, policies must be put again",
 			"prefix", h.prefix, "shards", gone)
 		h.mu.Lock()
 		h.emptied, h.found = h.now(), h.found+1
@@ -157,15 +163,16 @@ func (h *Monitor) checkData(ctx context.Context) error {
 		foreign = found[1] + " shards, version " + found[0]
 	}
 	if foreign != "" && h.foreign == "" {
-		h.log.ErrorContext(ctx, "data were created anew by another process, refusing registrations until this process is restarted",
+		h.log.ErrorContext(ctx,
+			"data were created anew by another process, refusing registrations until this process is restarted",
 			"prefix", h.prefix, "now", foreign, "opened_with_shards", len(h.shards))
 	}
 	h.foreign = foreign
 	return nil
 }
 
-// writeMeta writes the missing fields of <prefix>:meta and reads it. Data without an id get one, so that data that were deleted and
-// created again have another.
+// writeMeta writes the missing fields of <prefix>:meta and reads it. Data without an id get one, so that data that were
+// deleted and created again have another.
 func (h *Monitor) writeMeta(ctx context.Context) ([]string, error) {
 	key := layout.MetaKey(h.prefix)
 	pipe := h.client.Pipeline()
@@ -202,7 +209,8 @@ func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
 	return gone, nil
 }
 
-// CheckInsert returns an error if jobs must not be registered: two servers answer, the layout changed, or servers may evict.
+// CheckInsert returns an error if jobs must not be registered: two servers answer, the layout changed, or servers may
+// evict.
 func (h *Monitor) CheckInsert() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,16 +218,19 @@ func (h *Monitor) CheckInsert() error {
 	case h.two:
 		return &store.UnavailableError{RetryAfter: checkEvery, Reason: connect.ErrTwoServers.Error()}
 	case h.foreign != "":
-		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "the data in redis were laid out anew (" + h.foreign +
+		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "the data in redis were laid out anew (" +
+			h.foreign +
 			", not " + strconv.Itoa(len(h.shards)) + "): restart this process"}
 	case h.evicts != "":
-		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "redis may evict jobs (maxmemory-policy " + h.evicts +
+		return &store.UnavailableError{RetryAfter: checkEvery, Reason: "redis may evict jobs (maxmemory-policy " +
+			h.evicts +
 			"): set it to noeviction"}
 	}
 	return nil
 }
 
-// CheckReady returns an error if the process must not get work: those of CheckInsert, and one for a minute after data were lost.
+// CheckReady returns an error if the process must not get work: those of CheckInsert, and one for a minute after data
+// were lost.
 func (h *Monitor) CheckReady() error {
 	if err := h.CheckInsert(); err != nil {
 		return err
@@ -227,7 +238,10 @@ func (h *Monitor) CheckReady() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if left := emptiedFor - h.now().Sub(h.emptied); !h.emptied.IsZero() && left > 0 {
-		return &store.UnavailableError{RetryAfter: left, Reason: "redis was emptied while in use: jobs and policies are gone, put the policies anew"}
+		return &store.UnavailableError{
+			RetryAfter: left,
+			Reason:     "redis was emptied while in use: jobs and policies are gone, put the policies anew",
+		}
 	}
 	return nil
 }

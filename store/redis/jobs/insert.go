@@ -49,8 +49,8 @@ func (s *Jobs) insert(ctx context.Context, token store.Token, entries []store.Ne
 		if err != nil {
 			return nil, err
 		}
-		c.Add(position[i], layout.JobKey(e.Ref()), layout.FormatDue(e.Delay, e.RunAt), layout.FormatExpiry(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest,
-			r.MaxAge)
+		c.Add(position[i], layout.JobKey(e.Ref()), layout.FormatDue(e.Delay, e.RunAt),
+			layout.FormatExpiry(e.ExpiresIn, e.ExpiresAt), e.Fingerprint, head, rest, r.MaxAge)
 	}
 	reply, reached, err := s.RunDurably(ctx, c)
 	if err != nil {
@@ -97,11 +97,13 @@ func created(e *store.NewJob, now, later int64) job.Job {
 		state = job.Ready
 	}
 	return job.Job{Spec: e.Spec, Progress: job.Progress{
-		State: state, CreatedAt: layout.Time(base), DueAt: layout.Time(due), FirstDueAt: layout.Time(due), ExpiresAt: layout.Time(expires), Version: 1,
+		State: state, CreatedAt: layout.Time(base), DueAt: layout.Time(due), FirstDueAt: layout.Time(due),
+		ExpiresAt: layout.Time(expires), Version: 1,
 	}}
 }
 
-// existing reads the answer for an id that was known: outcome, now, record, run, entry of the remembered id, name of the queue.
+// existing reads the answer for an id that was known: outcome, now, record, run, entry of the remembered id, name of
+// the queue.
 func (s *Jobs) existing(e *store.NewJob, answer []any) (store.InsertResult, error) {
 	if len(answer) != 6 {
 		return store.InsertResult{}, scriptInsert.Malformed()

@@ -48,8 +48,8 @@ type laneReader struct {
 	size    int            // how many lanes to read next
 	read    int            // how many were read
 	reached store.Position // the position of the last lane or topic that was read
-	// first and least are the least member of topic_lanes to read, of the first of the topics and of the others; greatest is the
-	// greatest of all. They are as ZRANGEBYLEX takes them.
+	// first and least are the least member of topic_lanes to read, of the first of the topics and of the others;
+	// greatest is the greatest of all. They are as ZRANGEBYLEX takes them.
 	first, least, greatest string
 }
 
@@ -91,7 +91,8 @@ func (l *laneReader) next(ctx context.Context) (lanes []lane, err error) {
 			members++
 			name, number, _ := strings.Cut(member, "\x00")
 			if name != l.reached.Lane {
-				lanes = append(lanes, lane{job.Queue{Namespace: l.filter.Namespace, Topic: l.topics[i], Lane: name}, number})
+				lanes = append(lanes,
+					lane{job.Queue{Namespace: l.filter.Namespace, Topic: l.topics[i], Lane: name}, number})
 				l.reached.Lane = name
 			} else if last := &lanes[len(lanes)-1]; layout.Int(last.number) < layout.Int(number) {
 				last.number = number // a crash of Redis may have left an older one
@@ -121,8 +122,11 @@ func (l *laneReader) findTopics(ctx context.Context) (err error) {
 	return nil
 }
 
-// topicsFrom reads up to topicsChunk names of topics from a name on that a filter selects. more: there may be others, from next on.
-func (s *Jobs) topicsFrom(ctx context.Context, f *store.Filter, from string) (topics []string, next string, more bool, err error) {
+// topicsFrom reads up to topicsChunk names of topics from a name on that a filter selects. more: there may be others,
+// from next on.
+func (s *Jobs) topicsFrom(
+	ctx context.Context, f *store.Filter, from string,
+) (topics []string, next string, more bool, err error) {
 	from, ok := f.NextTopic(from)
 	if !ok {
 		return nil, "", false, nil
@@ -131,7 +135,8 @@ func (s *Jobs) topicsFrom(ctx context.Context, f *store.Filter, from string) (to
 		return []string{f.Topic}, "", false, nil
 	}
 	least, greatest := "["+layout.TopicName(f.Namespace, from), "("+f.Namespace+"0" // 0 is the byte after the slash
-	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics, &redis.ZRangeBy{Min: least, Max: greatest, Count: topicsChunk}).Result()
+	names, err := s.Client.ZRangeByLex(ctx, s.Keys.Topics,
+		&redis.ZRangeBy{Min: least, Max: greatest, Count: topicsChunk}).Result()
 	for _, name := range names {
 		_, topic, _ := strings.Cut(name, "/")
 		if next = topic + "\x00"; f.SelectsTopic(topic) {

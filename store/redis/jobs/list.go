@@ -41,8 +41,8 @@ type pageReader struct {
 	*Jobs
 	filter *store.Filter
 	page   store.Page
-	// placeless are jobs in ready and claimed that cannot be read, so that their places in the list are not known. They count as
-	// looked at, but end no page, which might otherwise not get past them.
+	// placeless are jobs in ready and claimed that cannot be read, so that their places in the list are not known. They
+	// count as looked at, but end no page, which might otherwise not get past them.
 	placeless map[string]struct{}
 }
 
@@ -63,8 +63,8 @@ func (r *pageReader) isFull() bool {
 	return len(r.page.Jobs) >= r.filter.Limit || r.page.Scanned >= r.filter.ScanLimit
 }
 
-// chunk returns how many keys of jobs to read next: while all jobs match, one more than the page takes, which shows whether there is
-// another page.
+// chunk returns how many keys of jobs to read next: while all jobs match, one more than the page takes, which shows
+// whether there is another page.
 func (r *pageReader) chunk() int {
 	n := listChunk
 	if len(r.page.Jobs) == r.page.Scanned {
@@ -73,7 +73,8 @@ func (r *pageReader) chunk() int {
 	return max(1, min(n, r.filter.ScanLimit-r.page.Scanned+1))
 }
 
-// An entry is the place of a job among those of its lane, or among those that ended: its due time or its end in ms, and its key.
+// An entry is the place of a job among those of its lane, or among those that ended: its due time or its end in ms, and
+// its key.
 type entry struct {
 	at  int64
 	key string
@@ -98,7 +99,8 @@ func (r *pageReader) compare(a, b entry) int {
 	return order
 }
 
-// isAfter reports whether an entry comes after a place: that of an entry, or, without a key, that before the entries of its time.
+// isAfter reports whether an entry comes after a place: that of an entry, or, without a key, that before the entries of
+// its time.
 func (r *pageReader) isAfter(e, place entry) bool {
 	return place.at == 0 || place.key == "" && e.at == place.at || r.compare(e, place) > 0
 }
@@ -121,8 +123,8 @@ func (r *pageReader) orderArgs(bounds store.TimeRange, after entry, extra ...any
 	return append([]any{newest, low, high, at, after.key}, extra...)
 }
 
-// look looks at the job at the next position; nil: one that does not match or cannot be read. One that has another position by now
-// is left out. A crash of Redis may have left a job at one position twice.
+// look looks at the job at the next position; nil: one that does not match or cannot be read. One that has another
+// position by now is left out. A crash of Redis may have left a job at one position twice.
 func (r *pageReader) look(p store.Position, j *job.Job) {
 	if p == r.page.Reached {
 		return
@@ -146,7 +148,8 @@ func (r *pageReader) withPrefix(entries []entry) []string {
 	return keys
 }
 
-// readJobs reads jobs that are not known yet, without their bodies. Those that cannot be decoded are logged, and nil. It changes keys.
+// readJobs reads jobs that are not known yet, without their bodies. Those that cannot be decoded are logged, and nil.
+// It changes keys.
 func (r *pageReader) readJobs(ctx context.Context, keys []string, known map[string]*job.Job) error {
 	unknown := slices.DeleteFunc(keys, func(key string) bool {
 		_, ok := known[key]

@@ -49,7 +49,8 @@ func (s *Jobs) getRecords(ctx context.Context, refs []job.Ref) ([]store.Record, 
 	for _, ref := range refs {
 		args = append(args, layout.JobKey(ref))
 	}
-	reply, err := s.Eval(ctx, scriptGetRecords, []string{s.Keys.Jobs, s.Keys.Runs, s.Keys.Attempts, s.Keys.IDs, s.Keys.Names}, args)
+	reply, err := s.Eval(ctx, scriptGetRecords,
+		[]string{s.Keys.Jobs, s.Keys.Runs, s.Keys.Attempts, s.Keys.IDs, s.Keys.Names}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,8 @@ func (s *Jobs) record(ref job.Ref, now int64, rec, run, history, known, name str
 		return store.Record{}, err
 	}
 	r := store.Record{
-		Job: stored.Job(now), MaxAge: time.Duration(stored.Record.MaxAge) * time.Millisecond, Number: stored.Record.Created*layout.OrderNumbers + stored.Record.Order,
+		Job: stored.Job(now), MaxAge: time.Duration(stored.Record.MaxAge) * time.Millisecond,
+		Number: stored.Record.Created*layout.OrderNumbers + stored.Record.Order,
 	}
 	if stored.Record.Fingerprint {
 		r.Fingerprint = layout.FingerprintOf(known)
@@ -92,7 +94,9 @@ func (s *Jobs) record(ref job.Ref, now int64, rec, run, history, known, name str
 }
 
 // PutRecords stores jobs in one script.
-func (s *Jobs) PutRecords(ctx context.Context, token store.Token, records []store.Record) (outcomes []store.Outcome, err error) {
+func (s *Jobs) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) (outcomes []store.Outcome, err error) {
 	shard.CheckBatchSize(len(records))
 	if len(records) == 0 {
 		return nil, ctx.Err()
@@ -155,7 +159,8 @@ func addRecord(c *script.Call, position int, number string, r *store.Record) err
 	}
 	// The time from registration to the first due time is not negative, though the clock may have been set back.
 	stored := layout.Record{
-		Spec: r.Spec, Fingerprint: r.Fingerprint != nil, MaxAge: layout.Millis(r.MaxAge), Created: created, Due: max(firstDue, created), Expires: expires,
+		Spec: r.Spec, Fingerprint: r.Fingerprint != nil, MaxAge: layout.Millis(r.MaxAge), Created: created,
+		Due: max(firstDue, created), Expires: expires,
 	}
 	record, err := stored.EncodeWhole(number)
 	if err != nil {
@@ -182,7 +187,7 @@ func addRecord(c *script.Call, position int, number string, r *store.Record) err
 	if history.Len() == 0 && run == layout.NewRun(stored.Due) {
 		rest = "" // it follows from the record
 	}
-	c.Add(position, layout.JobKey(r.Ref()), r.Fingerprint, record, flags, rest, history.String(), run.Due, firstDue, created, expires, stored.MaxAge,
-		run.State, run.Finished)
+	c.Add(position, layout.JobKey(r.Ref()), r.Fingerprint, record, flags, rest, history.String(), run.Due, firstDue,
+		created, expires, stored.MaxAge, run.State, run.Finished)
 	return nil
 }

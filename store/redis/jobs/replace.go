@@ -28,8 +28,8 @@ type storedJob struct {
 	attempts string
 }
 
-// read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job is
-// read: when the change has ended and removed the job, its reply holds it.
+// read reads a job's record, run and attempts at once. ErrNotFound. replyKey is the key of the change for which the job
+// is read: when the change has ended and removed the job, its reply holds it.
 func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJob, error) {
 	c := s.NewCall(scriptGet, replyKey, nil, nil, 1)
 	c.Add(layout.JobKey(ref))
@@ -109,7 +109,10 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, err
 
 // change reads a job, makes the call that prepare makes of it, and does so again when the job changed in between.
 // kind names the method under the token.
-func (s *Jobs) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(st *storedJob, replyKey string) (*script.Call, error)) (job.Job, error) {
+func (s *Jobs) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(
+	st *storedJob, replyKey string,
+) (*script.Call, error),
+) (job.Job, error) {
 	replyKey := s.Keys.Reply(string(token), kind)
 	var changed job.Job
 	err := s.retryChanged(func() error {
@@ -176,7 +179,9 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 }
 
 // Cancel ends a job, or marks it while it is claimed.
-func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s *Jobs) Cancel(
+	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	event := cancellation.Event(time.Time{})
 	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
 		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 3)
@@ -190,7 +195,9 @@ func (s *Jobs) Cancel(ctx context.Context, token store.Token, ref job.Ref, cance
 }
 
 // Replace changes a scheduled or ready job.
-func (s *Jobs) Replace(ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s *Jobs) Replace(
+	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
+) (job.Job, error) {
 	due, moves, event := "", 0, replacement.Event(time.Time{})
 	if replacement.Due != nil {
 		due = layout.FormatDue(replacement.Due.In, replacement.Due.At)

@@ -39,7 +39,8 @@ func (s *Jobs) Revive(ctx context.Context, token store.Token, items []store.Revi
 		for i := range items {
 			item := &items[i]
 			event := item.Event(time.Time{})
-			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt), changedFields(queues, position[i], item), requiredState(item.From, item.IfVersion),
+			c.Add(position[i], layout.JobKey(item.Ref), layout.FormatDue(item.Delay, item.RunAt),
+				changedFields(queues, position[i], item), requiredState(item.From, item.IfVersion),
 				layout.FormatExpiry(item.ExpiresIn, time.Time{}), event.JSONUpToTime())
 		}
 		reply, reached, err := s.RunDurably(ctx, c)
@@ -190,9 +191,11 @@ func purged(ref job.Ref, code byte) error {
 	}
 }
 
-// withQueues calls do with the queues of jobs and each job's position among them, from 1 (0: there is no such job), and again
-// while it returns errAgain because a job is of another queue by now.
-func (s *Jobs) withQueues(ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error) error {
+// withQueues calls do with the queues of jobs and each job's position among them, from 1 (0: there is no such job), and
+// again while it returns errAgain because a job is of another queue by now.
+func (s *Jobs) withQueues(
+	ctx context.Context, refs []job.Ref, do func(queues []*layout.Queue, position []int) error,
+) error {
 	return s.retryChanged(func() error {
 		queues, position, err := s.queuesOfJobs(ctx, refs)
 		if err != nil {
@@ -213,7 +216,8 @@ func (s *Jobs) queuesOfJobs(ctx context.Context, refs []job.Ref) (queues []*layo
 	err = s.EachJob(ctx, members, func(_ int, _ int64, rec, _, name string) error {
 		q, err := s.QueueOf(rec, name)
 		if errors.Is(err, layout.ErrRecord) {
-			position = append(position, 0) // there is no job, its record cannot be read, or the name of its queue is lost
+			// there is no job, its record cannot be read, or the name of its queue is lost
+			position = append(position, 0)
 			return nil
 		}
 		if err != nil {

@@ -74,8 +74,8 @@ func (r *pageReader) readUnfinished(ctx context.Context) error {
 	}
 }
 
-// readLanes reads keys of jobs of lanes, beginning after a place in the first. read is how many lanes it read: fewer than all if
-// these have many jobs. Only the last of them may have more.
+// readLanes reads keys of jobs of lanes, beginning after a place in the first. read is how many lanes it read: fewer
+// than all if these have many jobs. Only the last of them may have more.
 func (r *pageReader) readLanes(ctx context.Context, lanes []lane, after entry) (found []laneJobs, read int, err error) {
 	var states []byte
 	for state, letter := range map[job.State]byte{job.Scheduled: 's', job.Ready: 'r', job.Running: 'c'} {
@@ -107,7 +107,8 @@ func (r *pageReader) readLanes(ctx context.Context, lanes []lane, after entry) (
 			return nil, 0, scriptUnfinished.Malformed()
 		}
 		found[i] = laneJobs{
-			lane: lanes[script.Num(part[0])-1], due: parseEntries(part[1]), more: script.Num(part[2]) != 0, others: script.Strs(part[3]),
+			lane: lanes[script.Num(part[0])-1], due: parseEntries(part[1]), more: script.Num(part[2]) != 0,
+			others: script.Strs(part[3]),
 		}
 	}
 	return found, read, nil

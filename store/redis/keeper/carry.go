@@ -48,9 +48,11 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	if err != nil {
 		return store.CarryResult{}, err
 	}
-	now, first, outbox, recheck, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]), script.Str(agenda[3]), script.Strs(agenda[4])
+	now, first, outbox, recheck, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]),
+		script.Str(agenda[3]), script.Strs(agenda[4])
 	clock, err := s.followClock(ctx, r, clockState{
-		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]), stale: script.Strs(agenda[9]),
+		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]),
+		stale: script.Strs(agenda[9]),
 	})
 	if err != nil {
 		return store.CarryResult{}, err
@@ -60,7 +62,8 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	}
 	// Deadlines that are still to be moved end no lease.
 	round.KeepLeases = round.KeepLeases || clock.pending()
-	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && recheck == "" && len(round.Relayed) == 0 && script.Num(agenda[5]) == 0
+	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && recheck == "" && len(round.Relayed) == 0 &&
+		script.Num(agenda[5]) == 0
 	if idle && clock == clockSteady {
 		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first)}, nil
 	}
@@ -75,7 +78,8 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	queues = shard.Distinct(append(queues, again...))
 
 	c := s.NewCall(scriptCarry, replyKey, queues, nil, 9+len(unknown)+len(round.Relayed))
-	c.Add(round.Jobs, round.Ready, leaseBound(&round), store.MaxBatch, done, rest, round.SkipOutbox, round.OutboxBytes, len(unknown))
+	c.Add(round.Jobs, round.Ready, leaseBound(&round), store.MaxBatch, done, rest, round.SkipOutbox,
+		round.OutboxBytes, len(unknown))
 	for _, number := range unknown {
 		c.Add(number)
 	}
@@ -140,7 +144,8 @@ func leaseBound(round *store.CarryOptions) string {
 // other, and is not counted in what is left to do.
 func (s *Keeper) readCarried(round *store.CarryOptions, answer []any) store.CarryResult {
 	carried := store.CarryResult{
-		Now: layout.Time(script.Num(answer[0])), Moved: int(script.Num(answer[1])), ExpiredLeases: int(script.Num(answer[2])), Next: -1,
+		Now: layout.Time(script.Num(answer[0])), Moved: int(script.Num(answer[1])),
+		ExpiredLeases: int(script.Num(answer[2])), Next: -1,
 	}
 	if next := script.Num(answer[3]); next >= 0 {
 		carried.Next = time.Duration(next) * time.Millisecond
@@ -161,9 +166,12 @@ func (s *Keeper) readCarried(round *store.CarryOptions, answer []any) store.Carr
 	return carried
 }
 
-// queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round. A member of
-// recheck is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its successor.
-func (s *Keeper) queuesToRecheck(ctx context.Context, head string) (done, rest string, queues []*layout.Queue, err error) {
+// queuesToRecheck reads which queues of a topic are to be looked at again because its policy changed: a chunk a round.
+// A member of recheck is the topic's name and, after a zero byte, the lane to go on after. done is the member, rest its
+// successor.
+func (s *Keeper) queuesToRecheck(
+	ctx context.Context, head string,
+) (done, rest string, queues []*layout.Queue, err error) {
 	name, after, ok := strings.Cut(head, "\x00")
 	if !ok {
 		return head, "", nil, nil

@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
-// Redis's clock is a wall clock, which can be set. Due times follow it. All other scores (lease deadlines, repeated wake-ups,
-// cooldowns, rate windows) stand for durations, so they must be moved when the clock is set. In each round a carrier compares Redis's
-// clock with its own monotonic clock, and with the reading that the previous carrier stored. When it detects a step, it sets the
-// agenda aside, and each following round moves the scores of some queues.
+// Redis's clock is a wall clock, which can be set. Due times follow it. All other scores (lease deadlines, repeated
+// wake-ups, cooldowns, rate windows) stand for durations, so they must be moved when the clock is set. In each round a
+// carrier compares Redis's clock with its own monotonic clock, and with the reading that the previous carrier stored.
+// When it detects a step, it sets the agenda aside, and each following round moves the scores of some queues.
 
 // A clockReading is a time of Redis's clock, read between two moments of the process's monotonic clock.
 type clockReading struct {
@@ -29,8 +29,8 @@ type clockStep struct {
 const (
 	// noteInterval is how often a carrier stores its reading for the next carrier.
 	noteInterval = time.Second
-	// minStep is the smallest step that is detected. The time that the readings took is added, and a tenth of the time between
-	// them, for clocks that are slewed.
+	// minStep is the smallest step that is detected. The time that the readings took is added, and a tenth of the time
+	// between them, for clocks that are slewed.
 	minStep = 500 * time.Millisecond
 	// rescoreLeases is about how many leases one script moves.
 	rescoreLeases = 1024
@@ -53,8 +53,8 @@ func (w *stepDetector) shouldStore(now time.Duration) bool {
 	return !w.mine || now-w.noted >= noteInterval
 }
 
-// detect compares a reading with the previous one: the process's own, or the one that another process stored if that carried the
-// shard meanwhile. It returns the same step until setStep is called.
+// detect compares a reading with the previous one: the process's own, or the one that another process stored if that
+// carried the shard meanwhile. It returns the same step until setStep is called.
 func (w *stepDetector) detect(r clockReading, noted int64, mine bool) clockStep {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ const (
 // pending reports whether queues are left to be rescored.
 func (c clockPhase) pending() bool { return c == clockStepped || c == clockRescoring }
 
-// followClock detects a step of the clock, or rescores some of the queues that were scored before the last step. The next step is
-// detected when all are rescored.
+// followClock detects a step of the clock, or rescores some of the queues that were scored before the last step. The
+// next step is detected when all are rescored.
 func (s *Keeper) followClock(ctx context.Context, r clockReading, answer clockState) (clockPhase, error) {
 	phase, err := s.clockPhase(ctx, r, answer)
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 const (
 	// forgetLanes is how many lanes of a topic are checked at a time.
 	forgetLanes = 256
-	// forgetTurns: one of so many turns of Sweep over all topics checks for unused lanes. If one Sweep covers all topics, each
-	// one does.
+	// forgetTurns: one of so many turns of Sweep over all topics checks for unused lanes. If one Sweep covers all
+	// topics, each one does.
 	forgetTurns = 6
 )
 
@@ -39,11 +39,12 @@ func isInternal(name string) bool {
 	return store.IsInternal(topic)
 }
 
-// forgetUnused forgets topics, and lanes among the next forgetLanes of each, that nothing refers to. It reads without scripts,
-// and calls one for each topic with something to forget.
+// forgetUnused forgets topics, and lanes among the next forgetLanes of each, that nothing refers to. It reads without
+// scripts, and calls one for each topic with something to forget.
 //
-// Nothing is forgotten while a check of the shard after a restart of its server is due or in progress: it may restore jobs of
-// a lane that seems to be unused. Nor is a topic of store.GroupInternal, whose counts Totals must not get; its lanes are.
+// Nothing is forgotten while a check of the shard after a restart of its server is due or in progress: it may restore
+// jobs of a lane that seems to be unused. Nor is a topic of store.GroupInternal, whose counts Totals must not get; its
+// lanes are.
 func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 	if checked, err := s.repairs.IsChecked(ctx); !checked || err != nil {
 		return err
@@ -56,7 +57,8 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		if t.after != "" {
 			from = "(" + t.after
 		}
-		t.page = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name), &redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
+		t.page = pipe.ZRangeByLex(ctx, s.Keys.TopicLanes(name),
+			&redis.ZRangeBy{Min: from, Max: "+", Count: forgetLanes})
 		keys := s.Keys.TopicByName(name)
 		for k, key := range []string{keys.Done, keys.Dead, keys.Cancelled} {
 			t.first[k] = pipe.ZRangeWithScores(ctx, key, 0, 0)
@@ -79,7 +81,8 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		numbers := make([]string, len(t.lanes))
 		for i, lane := range t.lanes {
 			_, numbers[i], _ = strings.Cut(lane, "\x00")
-			t.sizes = append(t.sizes, pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Claimed(numbers[i])))
+			t.sizes = append(t.sizes,
+				pipe.Exists(ctx, s.Keys.Due(numbers[i]), s.Keys.Ready(numbers[i]), s.Keys.Claimed(numbers[i])))
 		}
 		if len(numbers) > 0 {
 			t.last = pipe.HMGet(ctx, s.Keys.LastWakeups, numbers...)
@@ -105,7 +108,8 @@ func (s *Keeper) idleFrom(topic string) string {
 	return s.forgetAfter[topic]
 }
 
-// idleNext stores the last lane of a topic that was checked; empty: all were. Only topics with many lanes have an entry.
+// idleNext stores the last lane of a topic that was checked; empty: all were. Only topics with many lanes have an
+// entry.
 func (s *Keeper) idleNext(topic, lane string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,9 +136,11 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	namespace, topic, _ := strings.Cut(t.name, "/")
 	keys := s.Keys.TopicByName(t.name)
 	scriptKeys := []string{
-		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles, s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock,
-		s.Keys.TopicLanes(t.name), s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead, keys.Cancelled,
-		s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles, s.Keys.Owners, s.Keys.Ordered,
+		s.Keys.Queues, s.Keys.Names, s.Keys.Topics, s.Keys.Agenda, s.Keys.LastWakeups, s.Keys.Throttles,
+		s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock, s.Keys.TopicLanes(t.name),
+		s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead,
+		keys.Cancelled, s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles,
+		s.Keys.Owners, s.Keys.Ordered,
 	}
 	args := []any{t.name, isInternal(t.name)}
 	var last []string

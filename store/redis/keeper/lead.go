@@ -23,15 +23,15 @@ type leadership struct {
 	again  time.Duration // by the process's clock: the policies are not read before
 }
 
-// Lead takes the shard's carrier lock and updates the shard's copy of the policies' limits: the process that was writing them
-// may have died half way.
+// Lead takes the shard's carrier lock and updates the shard's copy of the policies' limits: the process that was
+// writing them may have died half way.
 func (s *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
 	value := string(store.NewToken())
 	if err := s.lock(ctx, value); err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
-	mutex := redsync.New(goredis.NewPool(s.Client)).NewMutex(s.Keys.Carrier, redsync.WithExpiry(store.LeadershipTTL), redsync.WithTries(1),
-		redsync.WithTimeoutFactor(1), redsync.WithValue(value))
+	mutex := redsync.New(goredis.NewPool(s.Client)).NewMutex(s.Keys.Carrier, redsync.WithExpiry(store.LeadershipTTL),
+		redsync.WithTries(1), redsync.WithTimeoutFactor(1), redsync.WithValue(value))
 	l := &leadership{keeper: s, mutex: mutex, copied: settings.UnknownRevision}
 	if err := l.copyNewer(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("lead: %w", err), l.Release(context.WithoutCancel(ctx)))
@@ -39,8 +39,8 @@ func (s *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
 	return l, nil
 }
 
-// An overdueLock is another process's lock whose TTL exceeds the maximum, because Redis's clock was set back. Its holder
-// corrects that when it extends the lock, so a lock that stays so for its whole lifetime has no holder any more.
+// An overdueLock is another process's lock whose TTL exceeds the maximum, because Redis's clock was set back. Its
+// holder corrects that when it extends the lock, so a lock that stays so for its whole lifetime has no holder any more.
 type overdueLock struct {
 	value string
 	since time.Duration // by the process's monotonic clock
@@ -57,7 +57,8 @@ func (s *Keeper) lock(ctx context.Context, value string) error {
 	if watch.value != "" && s.process.elapsed()-watch.since >= store.LeadershipTTL {
 		void = watch.value
 	}
-	reply, err := s.Eval(ctx, scriptLead, []string{s.Keys.Carrier}, []any{value, store.LeadershipTTL.Milliseconds(), void})
+	reply, err := s.Eval(ctx, scriptLead, []string{s.Keys.Carrier},
+		[]any{value, store.LeadershipTTL.Milliseconds(), void})
 	if err != nil {
 		return err
 	}
@@ -77,8 +78,8 @@ func (s *Keeper) lock(ctx context.Context, value string) error {
 	return nil
 }
 
-// Extend extends the lock by store.LeadershipTTL, and copies policies that were written since: their writer may have died before
-// it had copied them.
+// Extend extends the lock by store.LeadershipTTL, and copies policies that were written since: their writer may have
+// died before it had copied them.
 func (l *leadership) Extend(ctx context.Context) error {
 	ok, err := l.mutex.ExtendContext(ctx)
 	if !ok {
@@ -96,8 +97,8 @@ const (
 	policiesPause   = 5 * time.Second
 )
 
-// copyNewer copies the policies when their revision changed. While they are unavailable (on a cluster they may be on another
-// server), the shard keeps its limits and is carried.
+// copyNewer copies the policies when their revision changed. While they are unavailable (on a cluster they may be on
+// another server), the shard keeps its limits and is carried.
 func (l *leadership) copyNewer(ctx context.Context) error {
 	if l.keeper.process.elapsed() < l.again {
 		return nil

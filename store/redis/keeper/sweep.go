@@ -12,8 +12,8 @@ import (
 // sweepTopics is how many topics one Sweep processes. The next continues after them.
 const sweepTopics = 128
 
-// Sweep deletes ended jobs of the next topics beyond their retention, and forgets their unused lanes. More is also set when topics
-// are left.
+// Sweep deletes ended jobs of the next topics beyond their retention, and forgets their unused lanes. More is also set
+// when topics are left.
 func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	if limit <= 0 {
 		return store.SweepResult{}, ctx.Err()
@@ -35,7 +35,10 @@ func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store
 	if err != nil {
 		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
 	}
-	swept := store.SweepResult{Jobs: int(script.Num(answer[0])), IDs: int(script.Num(answer[1])), More: answer[2] == "1"}
+	swept := store.SweepResult{
+		Jobs: int(script.Num(answer[0])),
+		IDs:  int(script.Num(answer[1])), More: answer[2] == "1",
+	}
 	if swept.More {
 		return swept, nil // these topics are not done
 	}

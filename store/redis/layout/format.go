@@ -122,7 +122,8 @@ func ParseEnded(entry string) job.Progress {
 	}
 	var state, reason string
 	var finished, forget int64
-	if n, err := fmt.Sscanf(entry[1+int(entry[0]):], "%s %d %s %d", &state, &finished, &reason, &forget); err != nil || n != 4 {
+	if n, err := fmt.Sscanf(entry[1+int(entry[0]):], "%s %d %s %d", &state, &finished, &reason, &forget); err != nil ||
+		n != 4 {
 		return p
 	}
 	p.State, p.FinishedAt, p.Reason = Run{Lease: "-", State: state}.JobState(0), Time(finished), parseReason(reason)

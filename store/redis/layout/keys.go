@@ -13,14 +13,16 @@ type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
 	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
-	Jobs, Runs, Attempts, IDs, Forget  string // jobs, their runs and attempts; remembered ids, and when they are forgotten
+	// jobs, their runs and attempts; remembered ids, and when they are forgotten
+	Jobs, Runs, Attempts, IDs, Forget  string
 	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, LaneSettings   string // limits of topics and lanes for scripts; settings of lanes
 	Alarms                             string // raised alarms of topics
 	Throttles, ThrottleQueue, Owners   string // queues' throttles, by when they end; lease owners
 	Ordered                            string // of ordered queues, how far their sets are filled
-	TTL, Deferred, Recheck             string // ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
+	// ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
+	TTL, Deferred, Recheck             string
 	Outbox, OutboxQueue                string // new jobs, and their order
 	Checked, Carrier                   string // the server that the shard was checked for, and when; the carrier's lock
 	Clock, StaleAgenda, StaleThrottles string // steps of the clock, and scores from before the last one
@@ -31,11 +33,13 @@ type Keys struct {
 func NewKeys(tag string) Keys {
 	tag = "{" + tag + "}:"
 	k := Keys{
-		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Attempts: tag + "attempts", IDs: tag + "ids", Forget: tag + "forget",
+		Tag: tag, Jobs: tag + "jobs", Runs: tag + "runs", Attempts: tag + "attempts",
+		IDs: tag + "ids", Forget: tag + "forget",
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
-		Limits: tag + "limits", LaneLimits: tag + "lane_limits", LaneSettings: tag + "lane_settings", Alarms: tag + "alarms",
-		Throttles: tag + "throttles", ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered",
+		Limits: tag + "limits", LaneLimits: tag + "lane_limits",
+		LaneSettings: tag + "lane_settings", Alarms: tag + "alarms", Throttles: tag + "throttles",
+		ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered",
 		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
@@ -44,12 +48,14 @@ func NewKeys(tag string) Keys {
 	}
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Owners, k.CarrierWakeup, k.Limits,
-		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue, k.LaneLimits, k.TTL, k.Ordered,
+		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue,
+		k.LaneLimits, k.TTL, k.Ordered,
 	}
 	return k
 }
 
-// Reply returns the key of a call's reply, which answers repeats of the call. kind distinguishes the calls of one token.
+// Reply returns the key of a call's reply, which answers repeats of the call. kind distinguishes the calls of one
+// token.
 func (k *Keys) Reply(token, kind string) string { return k.Tag + "reply:" + token + ":" + kind }
 
 // Wakeups returns the key of the wake-ups for the queues of a group.
@@ -134,8 +140,8 @@ func (k *Keys) topicWakeups(namespace, topic string) (keys [3]string) {
 // Queue returns the keys of a queue with a number.
 func (k *Keys) Queue(q job.Queue, number string, t *Topic) *Queue {
 	return &Queue{
-		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number), Claimed: k.Claimed(number),
-		Ordered: k.OrderedJobs(number), TopicKeys: t,
+		Queue: q, Name: q.String(), Number: number, Due: k.Due(number), Ready: k.Ready(number),
+		Claimed: k.Claimed(number), Ordered: k.OrderedJobs(number), TopicKeys: t,
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 //	3      length of the body
 //	6      first due time in ms
 //
-// then the body, the fields of its job.Spec (package codec), and those of the tags below. Numbers are big endian. Scripts
-// append creation time and expiry.
+// then the body, the fields of its job.Spec (package codec), and those of the tags below. Numbers are big endian.
+// Scripts append creation time and expiry.
 const (
 	RecordFormat = 1
 	headSize     = 12 // what Go writes of the head; scripts add the due time
@@ -39,7 +39,8 @@ const (
 	TagCreated = codec.FirstOwnTag     // ms from registration to the first due time; absent: 0
 	TagExpiry  = codec.FirstOwnTag + 1 // ms, 6 bytes
 	TagMaxAge  = codec.FirstOwnTag + 2 // ms, 6 bytes: the topic's max_age at registration; only scripts use it
-	TagOrder   = codec.FirstOwnTag + 3 // of a job that was registered in an ordered queue, see ordered.lua; absent: 0; only scripts use it
+	// of a job that was registered in an ordered queue, see ordered.lua; absent: 0; only scripts use it
+	TagOrder = codec.FirstOwnTag + 3
 )
 
 // OrderNumbers is how many numbers of the order of registration a millisecond has (ordered.lua).
@@ -59,8 +60,8 @@ type Record struct {
 	Order       int64
 }
 
-// Encode returns the record's head and the rest after the due time. Scripts add due time, creation time and expiry. number is
-// that of the job's queue.
+// Encode returns the record's head and the rest after the due time. Scripts add due time, creation time and expiry.
+// number is that of the job's queue.
 func (r *Record) Encode(number string) (head, rest []byte, err error) {
 	spec := &r.Spec
 	if len(spec.Body) > job.MaxBody { // its length is written in three bytes
@@ -116,7 +117,10 @@ func DecodeRecord(text string, q job.Queue, bodyless bool) (*Record, error) {
 	if len(b) < minRecord || b[0] != RecordFormat {
 		return nil, ErrRecord
 	}
-	r := &Record{Fingerprint: b[1]&flagFingerprint != 0, Due: bigEndian(b[headSize:minRecord]), Spec: job.Spec{Queue: q}}
+	r := &Record{
+		Fingerprint: b[1]&flagFingerprint != 0, Due: bigEndian(b[headSize:minRecord]),
+		Spec: job.Spec{Queue: q},
+	}
 	r.Created = r.Due
 	size := int(bigEndian(b[9:headSize]))
 	b = b[minRecord:]

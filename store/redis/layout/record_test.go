@@ -15,7 +15,8 @@ import (
 // testSpec returns a job.Spec without its id.
 func testSpec() job.Spec {
 	return job.Spec{
-		Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"}, URL: "https://example.com/hooks/0123456789", Method: "POST",
+		Queue: job.Queue{Namespace: job.DefaultNamespace, Topic: "t", Lane: "l"},
+		URL:   "https://example.com/hooks/0123456789", Method: "POST",
 		ContentType: "application/json", BodyKind: job.BodyJSON, Body: []byte(`{"a":1}`),
 	}
 }
@@ -32,8 +33,9 @@ func TestDecodeRecord_ReadsEncodedRecords(t *testing.T) {
 		q := job.Queue{Namespace: "n", Topic: "t", Lane: "a.example:443"}
 		spec := job.Spec{
 			Queue: q, URL: "https://a.example/x", Method: "PUT",
-			BodyKind: rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).Draw(t, "kind"),
-			Terms:    policy.Terms{Timeout: time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t, "timeout"))},
+			BodyKind: rapid.SampledFrom([]job.BodyKind{job.BodyNone, job.BodyJSON, job.BodyText, job.BodyBase64}).
+				Draw(t, "kind"),
+			Terms: policy.Terms{Timeout: time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t, "timeout"))},
 		}
 		if spec.BodyKind != job.BodyNone {
 			spec.Body = append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "body")...)
@@ -66,8 +68,8 @@ func TestDecodeRecord_ReadsTheStoredForm(t *testing.T) {
 		"\x02\x02\x08x" + "\x09\x05\x80\xbc\xc1\x96\x0b" + "\x82\x06\x00\x00\x00\x36\xee\x80" + "\x80\x02\x03\xe8"
 	want := &Record{
 		Spec: job.Spec{
-			Queue: q, URL: "https://a.example/x", Method: "POST", BodyKind: job.BodyJSON, Body: []byte("{}"), ContentType: "application/json",
-			Terms: policy.Terms{Timeout: 1500 * time.Millisecond},
+			Queue: q, URL: "https://a.example/x", Method: "POST", BodyKind: job.BodyJSON, Body: []byte("{}"),
+			ContentType: "application/json", Terms: policy.Terms{Timeout: 1500 * time.Millisecond},
 		},
 		Fingerprint: true, Due: 1700000000000, Created: 1699999999000, MaxAge: time.Hour.Milliseconds(),
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// A Run is a job's progress, stored as a line of fields separated by spaces (run.lua). Finished is when the job ended; of a
-// claimed job, when it was claimed.
+// A Run is a job's progress, stored as a line of fields separated by spaces (run.lua). Finished is when the job ended;
+// of a claimed job, when it was claimed.
 type Run struct {
 	Lease, Flags, State, Reason                                                string
 	Size, Finished, Due, FirstDue, Version, Generation, Attempts, Failed, Lost int64
@@ -32,8 +32,9 @@ func ParseRun(line string, rec *Record) (Run, error) {
 	}
 	status, _, _ := strings.Cut(rest, " ")
 	return Run{
-		Lease: f[0], Flags: f[1], Size: Int(f[2]), State: f[3], Finished: Int(f[4]), Reason: f[5], Due: Int(f[6]), FirstDue: Int(f[7]),
-		Version: Int(f[8]), Generation: Int(f[9]), Attempts: Int(f[10]), Failed: Int(f[11]), Lost: Int(f[12]), Status: Int(status),
+		Lease: f[0], Flags: f[1], Size: Int(f[2]), State: f[3], Finished: Int(f[4]), Reason: f[5],
+		Due: Int(f[6]), FirstDue: Int(f[7]), Version: Int(f[8]), Generation: Int(f[9]), Attempts: Int(f[10]),
+		Failed: Int(f[11]), Lost: Int(f[12]), Status: Int(status),
 	}, nil
 }
 
@@ -45,8 +46,10 @@ func NewRun(due int64) Run {
 // RunOf returns the run of a job without a lease, without its flags and its size.
 func RunOf(j *job.Job) Run {
 	r := Run{
-		Lease: "-", State: "-", Reason: FormatReason(j.Reason), Due: j.DueAt.UnixMilli(), FirstDue: j.FirstDueAt.UnixMilli(), Version: j.Version,
-		Generation: int64(j.Generation), Attempts: int64(j.Attempts), Failed: int64(j.FailedAttempts), Lost: int64(j.ConsecutiveLost), Status: int64(j.Status),
+		Lease: "-", State: "-", Reason: FormatReason(j.Reason), Due: j.DueAt.UnixMilli(),
+		FirstDue: j.FirstDueAt.UnixMilli(), Version: j.Version, Generation: int64(j.Generation),
+		Attempts: int64(j.Attempts), Failed: int64(j.FailedAttempts),
+		Lost: int64(j.ConsecutiveLost), Status: int64(j.Status),
 	}
 	if j.State.Ended() {
 		r.State, r.Finished = FormatState(j.State), j.FinishedAt.UnixMilli()
@@ -56,7 +59,8 @@ func RunOf(j *job.Job) Run {
 
 // FormatProgress formats the fields from the state on.
 func (r *Run) FormatProgress() string {
-	text := fmt.Sprintf("%s %d %s %d %d %d %d %d %d %d", r.State, r.Finished, r.Reason, r.Due, r.FirstDue, r.Version, r.Generation, r.Attempts, r.Failed, r.Lost)
+	text := fmt.Sprintf("%s %d %s %d %d %d %d %d %d %d", r.State, r.Finished, r.Reason, r.Due, r.FirstDue, r.Version,
+		r.Generation, r.Attempts, r.Failed, r.Lost)
 	if r.Status != 0 {
 		text += fmt.Sprintf(" %d", r.Status)
 	}
@@ -127,9 +131,11 @@ func ParseJob(key, record, run string, bodyless bool, q job.Queue) (StoredJob, e
 func (s *StoredJob) Job(now int64) job.Job {
 	rec, r := s.Record, s.Run
 	j := job.Job{Spec: rec.Spec, Progress: job.Progress{
-		State: r.JobState(now), CreatedAt: Time(rec.Created), DueAt: Time(r.Due), FirstDueAt: Time(r.FirstDue), ExpiresAt: Time(rec.Expires),
-		Reason: parseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
-		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status), CancelRequested: strings.Contains(r.Flags, "m"),
+		State: r.JobState(now), CreatedAt: Time(rec.Created), DueAt: Time(r.Due), FirstDueAt: Time(r.FirstDue),
+		ExpiresAt: Time(rec.Expires),
+		Reason:    parseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
+		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status),
+		CancelRequested: strings.Contains(r.Flags, "m"),
 	}}
 	j.ID = ParseJobKey(s.Key).ID
 	if j.State.Ended() {

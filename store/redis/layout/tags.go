@@ -14,11 +14,12 @@ func DocumentsKey(prefix, kind string) string { return prefix + ":" + kind + "s"
 // ClusterShards is the default number of shards of a new store on a cluster.
 const ClusterShards = 16
 
-// hashSlots is the number of slots of a cluster (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
+// hashSlots is the number of slots of a cluster
+// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
 const hashSlots = 16384
 
-// Tags returns the hash tags of n shards, without braces, such as rb:5.168. They are spread evenly over the slots, so that
-// servers with equal shares of the slots get equal shares of the shards. They do not change within a Version.
+// Tags returns the hash tags of n shards, without braces, such as rb:5.168. They are spread evenly over the slots, so
+// that servers with equal shares of the slots get equal shares of the shards. They do not change within a Version.
 func Tags(prefix string, n int) []string {
 	all := make([]string, n)
 	for i := range all {

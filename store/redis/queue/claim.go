@@ -42,16 +42,19 @@ func (s *Queue) Claim(ctx context.Context, token store.Token, request store.Clai
 // A claim is a call of claim.lua, with what its reply is parsed with.
 type claim struct {
 	*script.Call
-	token         store.Token
-	wants         []store.QueueClaim
-	queues        []*layout.Queue                  // in the script's order
-	at            []int                            // each wanted queue's position among queues, from 1; 0: the shard does not have it
+	token  store.Token
+	wants  []store.QueueClaim
+	queues []*layout.Queue // in the script's order
+	// each wanted queue's position among queues, from 1; 0: the shard does not have it
+	at            []int
 	unknownQueues map[job.Queue]*store.QueueStatus // those that the shard does not have
 }
 
 // claim prepares the script. Two QueueClaims of one queue are one, with the larger bounds. after is the key of the
 // reply of the settlement that precedes the claim in the same round trip; empty: none.
-func (s *Queue) claim(ctx context.Context, token store.Token, request *store.ClaimRequest, after string) (*claim, error) {
+func (s *Queue) claim(
+	ctx context.Context, token store.Token, request *store.ClaimRequest, after string,
+) (*claim, error) {
 	shard.CheckBatchSize(len(request.Queues))
 	shard.CheckBatchSize(request.Max)
 	names, position := shard.QueuesOf(request.Queues, func(w *store.QueueClaim) job.Queue { return w.Queue })
@@ -103,8 +106,11 @@ func (s *Queue) claim(ctx context.Context, token store.Token, request *store.Cla
 	return c, nil
 }
 
-// findUnknownQueues returns the status of wanted queues that the shard does not have: they have no jobs, but may have settings.
-func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim, at []int) (map[job.Queue]*store.QueueStatus, error) {
+// findUnknownQueues returns the status of wanted queues that the shard does not have: they have no jobs, but may have
+// settings.
+func (s *Queue) findUnknownQueues(
+	ctx context.Context, wants []store.QueueClaim, at []int,
+) (map[job.Queue]*store.QueueStatus, error) {
 	var names []job.Queue
 	var topics []string
 	for i, w := range wants {
@@ -121,7 +127,8 @@ func (s *Queue) findUnknownQueues(ctx context.Context, wants []store.QueueClaim,
 	}
 	pipe := s.Client.Pipeline()
 	read := []*redis.SliceCmd{
-		pipe.HMGet(ctx, s.Keys.LaneSettings, lanes...), pipe.HMGet(ctx, s.Keys.LaneLimits, lanes...), pipe.HMGet(ctx, s.Keys.Limits, topics...),
+		pipe.HMGet(ctx, s.Keys.LaneSettings, lanes...), pipe.HMGet(ctx, s.Keys.LaneLimits, lanes...),
+		pipe.HMGet(ctx, s.Keys.Limits, topics...),
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
@@ -151,9 +158,11 @@ func (s *Queue) readClaim(c *claim, reply any) (store.ClaimResult, error) {
 	return store.ClaimResult{Jobs: jobs, Revision: script.Num(answer[1]), Queues: left}, err
 }
 
-// readJobs parses the jobs that a script has claimed at now: for each the position of its queue, member, record, run, ms left
-// of its lease.
-func (s *Queue) readJobs(from *script.Script, token store.Token, now int64, parts []any, queues []*layout.Queue) (jobs []store.ClaimedJob, err error) {
+// readJobs parses the jobs that a script has claimed at now: for each the position of its queue, member, record, run,
+// ms left of its lease.
+func (s *Queue) readJobs(
+	from *script.Script, token store.Token, now int64, parts []any, queues []*layout.Queue,
+) (jobs []store.ClaimedJob, err error) {
 	if len(parts)%5 != 0 {
 		return nil, from.Malformed()
 	}
@@ -170,9 +179,11 @@ func (s *Queue) readJobs(from *script.Script, token store.Token, now int64, part
 	return jobs, nil
 }
 
-// appendJob parses a job of a queue that was claimed at now: member, record, run, ms left of its lease. A job that cannot be
-// parsed is left out, so that it stops no other: its lease expires.
-func (s *Queue) appendJob(jobs []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue) []store.ClaimedJob {
+// appendJob parses a job of a queue that was claimed at now: member, record, run, ms left of its lease. A job that
+// cannot be parsed is left out, so that it stops no other: its lease expires.
+func (s *Queue) appendJob(
+	jobs []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue,
+) []store.ClaimedJob {
 	stored, err := layout.ParseJob(script.Str(parts[0]), script.Str(parts[1]), script.Str(parts[2]), false, q)
 	if err != nil {
 		s.Unreadable.Error("claimed job unreadable, leaving it to its lease", "job", script.Str(parts[0]), "err", err)

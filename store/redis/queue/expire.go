@@ -11,7 +11,9 @@ import (
 )
 
 // ClaimExpired reads which jobs wait beyond their time to live, and claims them in one script.
-func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s *Queue) ClaimExpired(
+	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
 	shard.CheckBatchSize(request.Max)
 	var claimed []store.ClaimedJob
 	err := s.RetryStale(func() (err error) {
@@ -24,7 +26,9 @@ func (s *Queue) ClaimExpired(ctx context.Context, token store.Token, request sto
 	return claimed, nil
 }
 
-func (s *Queue) claimExpired(ctx context.Context, token store.Token, request *store.ClaimExpiredRequest) ([]store.ClaimedJob, error) {
+func (s *Queue) claimExpired(
+	ctx context.Context, token store.Token, request *store.ClaimExpiredRequest,
+) ([]store.ClaimedJob, error) {
 	replyKey := s.Keys.Reply(string(token), "d")
 	overdue := s.NewCall(scriptOverdue, replyKey, nil, nil, 2)
 	overdue.Add(string(token), max(0, request.Max))

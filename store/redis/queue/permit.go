@@ -25,7 +25,8 @@ func (s *Queue) Permit(ctx context.Context, token store.Token, requests []store.
 			continue
 		}
 		keys = append(keys, s.Keys.Rate(layout.TopicName(request.Namespace, request.Topic)))
-		args = append(args, request.Rate.Starts, layout.Millis(request.Rate.Per), layout.Millis(max(0, request.Slack)), max(0, request.Starts))
+		args = append(args, request.Rate.Starts, layout.Millis(request.Rate.Per),
+			layout.Millis(max(0, request.Slack)), max(0, request.Starts))
 	}
 	reply, err := s.Eval(ctx, scriptPermit, keys, args)
 	if err != nil {
@@ -40,7 +41,8 @@ func (s *Queue) Permit(ctx context.Context, token store.Token, requests []store.
 	for i, request := range requests {
 		permits[i] = store.Permit{Starts: max(0, request.Starts), At: now}
 		if request.Rate.Limited() {
-			permits[i].Starts, permits[i].Next = int(script.Num(rest[0])), time.Duration(script.Num(rest[1]))*time.Millisecond
+			permits[i].Starts, permits[i].Next = int(script.Num(rest[0])),
+				time.Duration(script.Num(rest[1]))*time.Millisecond
 			rest = rest[2:]
 		}
 	}

@@ -1,5 +1,6 @@
-// Package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles, limits
-// and rates into account in their script (claim.lua), which runs in one round trip with the settlement before it.
+// Package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles,
+// limits and rates into account in their script (claim.lua), which runs in one round trip with the settlement before
+// it.
 //
 // It does not know how jobs are registered, listed or deleted.
 package queue

@@ -21,7 +21,9 @@ import (
 const settleTimeout = 10 * time.Second
 
 // Settle ends attempts, and claims in the same round trip.
-func (s *Queue) Settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s *Queue) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	shard.CheckBatchSize(len(items))
 	if err := ctx.Err(); err != nil {
 		return nil, store.ClaimResult{}, fmt.Errorf("settle: %w", err)
@@ -47,7 +49,9 @@ func (s *Queue) Settle(ctx context.Context, token store.Token, items []store.Set
 	return errs, claimed, nil
 }
 
-func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest) ([]error, store.ClaimResult, error) {
+func (s *Queue) settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
 	names, position := shard.QueuesOf(items, func(i *store.Settlement) job.Queue { return i.Queue })
 	queues, known, err := s.Find(ctx, names)
 	if err != nil {
@@ -95,8 +99,8 @@ func (s *Queue) settle(ctx context.Context, token store.Token, items []store.Set
 	return errs, claimed, err
 }
 
-// claimedNext returns the positions of the queues that the caller claims from in the same round trip. They need no wake-up, and
-// that claim updates their agenda.
+// claimedNext returns the positions of the queues that the caller claims from in the same round trip. They need no
+// wake-up, and that claim updates their agenda.
 func claimedNext(queues []*layout.Queue, next *claim) string {
 	if next == nil {
 		return ","
@@ -116,8 +120,8 @@ func claimedNext(queues []*layout.Queue, next *claim) string {
 	return b.String()
 }
 
-// addSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard does not
-// know it.
+// addSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard
+// does not know it.
 func addSettlements(c *script.Call, items []store.Settlement, queue func(i int) int) {
 	var text []byte
 	var last string

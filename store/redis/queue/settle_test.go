@@ -14,9 +14,10 @@ import (
 // BenchmarkAddSettlements is what Go does for one settlement besides the client.
 func BenchmarkAddSettlements(b *testing.B) {
 	item := store.Settlement{
-		Ref: job.Ref{Namespace: job.DefaultNamespace, ID: "job-1"}, Lease: "AbCdEfGhIjKlMnOpQrStUv", Verdict: policy.Verdict{Kind: policy.Delivered},
-		Attempt: job.Attempt{
-			N: 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: 200, Verdict: policy.Delivered.String(),
+		Ref: job.Ref{Namespace: job.DefaultNamespace, ID: "job-1"}, Lease: "AbCdEfGhIjKlMnOpQrStUv",
+		Verdict: policy.Verdict{Kind: policy.Delivered}, Attempt: job.Attempt{
+			N: 1, Kind: job.KindAttempt, StartedAt: time.Now().UTC(), Duration: time.Millisecond, Status: 200,
+			Verdict: policy.Delivered.String(),
 		},
 	}
 	items := slices.Repeat([]store.Settlement{item}, store.MaxBatch)

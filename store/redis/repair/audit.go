@@ -17,8 +17,8 @@ const (
 	auditShare = 4
 	// auditPause bounds it, and is the pause while scores are moved after a step of the clock.
 	auditPause = 100 * time.Millisecond
-	// movingPauses bounds how often an audit waits in a row for scores to be moved: without a carrier they are not. An audit that
-	// repairs gives up then.
+	// movingPauses bounds how often an audit waits in a row for scores to be moved: without a carrier they are not. An
+	// audit that repairs gives up then.
 	movingPauses = 100
 	// staleSteps bounds how often a step is made again in a row because queues were forgotten meanwhile.
 	staleSteps = 10
@@ -37,9 +37,11 @@ func (s *Repairer) Audit(ctx context.Context, repair bool) iter.Seq2[store.Audit
 				err = connect.MapError(ctx, err)
 				continue
 			case moving > 0 && repair && pauses == movingPauses:
-				err = errors.New("the clock was set, and times are not moved yet: repair the store while a process with the role worker runs")
+				err = errors.New("the clock was set, and times are not moved yet: repair the store while a process " +
+					"with the role worker runs")
 				continue
-			case moving > 0 && pauses < movingPauses: // a step of the clock: queues whose score is not moved yet would seem to be scheduled wrongly
+			// a step of the clock: queues whose score is not moved yet would seem to be scheduled wrongly
+			case moving > 0 && pauses < movingPauses:
 				pauses++
 				if !yield(store.AuditPage{Pause: auditPause}, nil) {
 					return
@@ -60,7 +62,8 @@ func (s *Repairer) Audit(ctx context.Context, repair bool) iter.Seq2[store.Audit
 			for i := range p.faults {
 				p.faults[i].Shard = s.Index
 			}
-			page := store.AuditPage{Faults: p.faults, Ledger: p.ledger, Pause: min(auditShare*time.Since(began), auditPause)}
+			page := store.AuditPage{Faults: p.faults, Ledger: p.ledger, Pause: min(auditShare*time.Since(began),
+				auditPause)}
 			if err == nil && !yield(page, nil) {
 				return
 			}
@@ -71,7 +74,8 @@ func (s *Repairer) Audit(ctx context.Context, repair bool) iter.Seq2[store.Audit
 	}
 }
 
-// auditPass begins a pass. One that repairs after a restart of the server does not believe what queues without jobs say.
+// auditPass begins a pass. One that repairs after a restart of the server does not believe what queues without jobs
+// say.
 func (s *Repairer) auditPass(ctx context.Context, repair bool) (*pass, error) {
 	p := newPass("", true)
 	p.audit = !repair

@@ -41,7 +41,8 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.topics, p.set, p.at = p.topics[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
+	p.topics, p.set, p.at = p.topics[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]),
+		script.Str(answer[2])
 	p.noteAll(script.Strs(answer[3]))
 	return false, nil
 }
@@ -62,13 +63,16 @@ func leftovers(key string) func(*Repairer, context.Context, *pass) (bool, error)
 
 // repairOutbox checks the outbox: its entries, then their order.
 func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
-	answer, err := s.EvalList(ctx, scriptOutbox.of(p), 6, []string{s.Keys.Outbox, s.Keys.OutboxQueue}, []any{p.cursor, p.place})
+	answer, err := s.EvalList(ctx, scriptOutbox.of(p), 6, []string{s.Keys.Outbox, s.Keys.OutboxQueue},
+		[]any{p.cursor, p.place})
 	if err != nil {
 		return false, err
 	}
 	p.cursor, p.place = script.Str(answer[0]), script.Num(answer[1])
-	p.noteEach(store.RepairOutbox, script.Strs(answer[2]), "outbox", "missing in the order of the outbox, so that it is never relayed")
-	p.noteEach(store.RepairNoJob, script.Strs(answer[3]), "outbox", "in the order of the outbox, but there is no such entry")
+	p.noteEach(store.RepairOutbox, script.Strs(answer[2]), "outbox",
+		"missing in the order of the outbox, so that it is never relayed")
+	p.noteEach(store.RepairNoJob, script.Strs(answer[3]), "outbox",
+		"in the order of the outbox, but there is no such entry")
 	p.noteEach(store.FaultRelay, script.Strs(answer[5]), "outbox", "in the outbox for more than ten minutes")
 	p.ledger.Outbox += script.Num(answer[4])
 	return p.place < 0, nil
@@ -76,7 +80,8 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
 
 // repairAgenda deletes queues without a name from the agenda.
 func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
-	answer, err := s.EvalList(ctx, scriptAgenda.of(p), 2, []string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
+	answer, err := s.EvalList(ctx, scriptAgenda.of(p), 2,
+		[]string{s.Keys.Agenda, s.Keys.Names, s.Keys.LastWakeups}, []any{p.cursor})
 	if err != nil {
 		return false, err
 	}
@@ -87,8 +92,8 @@ func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
 	return p.cursor == "0", nil
 }
 
-// repairTries bounds how often a count in several steps is restarted because the topic changed meanwhile. After that its
-// counters stay as they are until the next check.
+// repairTries bounds how often a count in several steps is restarted because the topic changed meanwhile. After that
+// its counters stay as they are until the next check.
 const repairTries = 5
 
 // sums are the result of a count so far.
@@ -126,9 +131,9 @@ type countResult struct {
 	kept     []any  // numbers of delivered, dead and cancelled jobs that are kept
 }
 
-// repairCounts counts the queues of topics. Those of topics with few are counted in one script, exactly, even while jobs move,
-// as are up to queuesPerCount queues of another topic. More are counted in parts and twice, and the result is written if both
-// counts agree and no counter has changed since.
+// repairCounts counts the queues of topics. Those of topics with few are counted in one script, exactly, even while
+// jobs move, as are up to queuesPerCount queues of another topic. More are counted in parts and twice, and the result
+// is written if both counts agree and no counter has changed since.
 func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	some, err := s.nextTopics(ctx, p)
 	if len(some) == 0 || err != nil {
@@ -145,7 +150,8 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 		return false, err
 	}
 	last := len(lanes) < queuesPerCount
-	counted, err := s.countLanes(ctx, p, []topicCount{{topic: name, lanes: lanes, sums: u, apply: last && u.after == ""}})
+	counted, err := s.countLanes(ctx, p,
+		[]topicCount{{topic: name, lanes: lanes, sums: u, apply: last && u.after == ""}})
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +171,8 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	case u.due != u.before.due || u.ready != u.before.ready || u.claimed != u.before.claimed:
 		set = -1
 	default:
-		if counted, err = s.countLanes(ctx, p, []topicCount{{topic: name, sums: u, apply: true, expected: u.began}}); err != nil {
+		if counted, err = s.countLanes(ctx, p,
+			[]topicCount{{topic: name, sums: u, apply: true, expected: u.began}}); err != nil {
 			return false, err
 		}
 		result = counted[0]
@@ -179,8 +186,8 @@ func (s *Repairer) repairCounts(ctx context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
-// countSmall counts the first of some topics, as far as they have fewer than lanesPerTopic queues. It returns whether there were
-// any.
+// countSmall counts the first of some topics, as far as they have fewer than lanesPerTopic queues. It returns whether
+// there were any.
 func (s *Repairer) countSmall(ctx context.Context, p *pass, some []string) (counted bool, err error) {
 	keys := make([]string, len(some))
 	for i, name := range some {
@@ -226,7 +233,10 @@ func (p *pass) noteCount(topic string, u sums, r countResult) {
 	if len(stored) != 6 || len(r.kept) != 3 {
 		return
 	}
-	ended := store.States{Delivered: layout.Int(stored[3]), Dead: layout.Int(stored[4]), Cancelled: layout.Int(stored[5])}
+	ended := store.States{
+		Delivered: layout.Int(stored[3]), Dead: layout.Int(stored[4]),
+		Cancelled: layout.Int(stored[5]),
+	}
 	registered, claimed := layout.Int(stored[0]), layout.Int(stored[2])
 	p.ledger = p.ledger.Plus(store.Ledger{
 		Places: store.States{
@@ -238,8 +248,8 @@ func (p *pass) noteCount(topic string, u sums, r countResult) {
 	})
 }
 
-// countLanes adds queues to the sums of topics, and returns a result for each: of the first at least, and as far as the bytes of
-// their jobs could be added up in one step.
+// countLanes adds queues to the sums of topics, and returns a result for each: of the first at least, and as far as the
+// bytes of their jobs could be added up in one step.
 func (s *Repairer) countLanes(ctx context.Context, p *pass, counts []topicCount) ([]countResult, error) {
 	keys, args := []string{s.Keys.Jobs}, []any{jobsPerCount}
 	for _, c := range counts {
@@ -261,14 +271,18 @@ func (s *Repairer) countLanes(ctx context.Context, p *pass, counts []topicCount)
 		if script.Str(of[3]) == "" {
 			break
 		}
-		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+int64(len(c.lanes))
-		results = append(results, countResult{counters: script.Str(of[3]), set: script.Num(of[4]), wrong: script.Str(of[5]), kept: script.List(of[6])})
+		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+
+			int64(len(c.lanes))
+		results = append(results, countResult{
+			counters: script.Str(of[3]), set: script.Num(of[4]),
+			wrong: script.Str(of[5]), kept: script.List(of[6]),
+		})
 	}
 	return results, nil
 }
 
-// repairBytes adds up the next jobs of lists of ended jobs. A list longer than jobsPerCount is added up in several steps, and
-// written if nothing was added or removed meanwhile.
+// repairBytes adds up the next jobs of lists of ended jobs. A list longer than jobsPerCount is added up in several
+// steps, and written if nothing was added or removed meanwhile.
 func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 	some, err := s.nextTopics(ctx, p)
 	if len(some) == 0 || err != nil {

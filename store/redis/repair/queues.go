@@ -24,8 +24,8 @@ func (s *Repairer) scanHash(ctx context.Context, key string, p *pass) (fields []
 	return fields, next, nil
 }
 
-// repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they are
-// walked through.
+// repairNumbers checks the queues that have a number under their name. Those that have a name are checked before they
+// are walked through.
 func (s *Repairer) repairNumbers(ctx context.Context, p *pass) (bool, error) {
 	fields, next, err := s.scanHash(ctx, s.Keys.Queues, p)
 	if err != nil {
@@ -98,13 +98,14 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]), script.Str(answer[2])
+	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]),
+		script.Str(answer[2])
 	p.noteAll(script.Strs(answer[3]))
 	return len(p.queues) == 0 && p.last, nil
 }
 
-// dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read. It
-// returns ErrStale if all of them still exist.
+// dropForgotten leaves out of the queues that are still to be checked those that were forgotten since they were read.
+// It returns ErrStale if all of them still exist.
 func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
 	numbers := make([]string, len(p.queues))
 	for i, q := range p.queues {
@@ -155,7 +156,8 @@ func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.cursor = script.Str(answer[0])
 	if p.cursor == "0" && p.lost > 0 && !p.audit {
-		s.Log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", s.Index, "jobs", p.lost)
+		s.Log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", s.Index, "jobs",
+			p.lost)
 	}
 	return p.cursor == "0", nil
 }

@@ -1,11 +1,11 @@
 // Package repair checks and repairs one shard's data.
 //
-// A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after a torn
-// append-only file. So a shard is checked from end to end when its server's run id is not the one that the key Checked names. The
-// shard has that key, so that it does not matter which process carries it.
+// A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after
+// a torn append-only file. So a shard is checked from end to end when its server's run id is not the one that the key
+// Checked names. The shard has that key, so that it does not matter which process carries it.
 //
-// The check is cut into steps of a few milliseconds of Redis's time. A check after a crash takes half of the time, a daily one
-// about a hundredth. See DESIGN.md for what is checked and in which order.
+// The check is cut into steps of a few milliseconds of Redis's time. A check after a crash takes half of the time, a
+// daily one about a hundredth. See DESIGN.md for what is checked and in which order.
 package repair
 
 import (
@@ -70,8 +70,8 @@ const (
 	deniedPause = time.Minute
 	// rescoringPause is the pause while scores are moved after a step of the clock.
 	rescoringPause = 100 * time.Millisecond
-	// crashShare and idleShare are how long the process pauses after a step, in multiples of the step's duration: in a check
-	// after a crash, and in a daily one.
+	// crashShare and idleShare are how long the process pauses after a step, in multiples of the step's duration: in a
+	// check after a crash, and in a daily one.
 	crashShare, idleShare = 1, 100
 	// turnPause is the pause while another shard makes a step.
 	turnPause = 2 * time.Millisecond
@@ -81,8 +81,8 @@ const (
 	stepBytes = 256 << 10
 	// topicsPerStep bounds the topics in one step; those with fewer queues than lanesPerTopic are counted together.
 	topicsPerStep, lanesPerTopic = 64, 64
-	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount of how many jobs
-	// one script adds up the bytes.
+	// queuesPerCount is how many queues of a topic one script counts, about ten milliseconds, and jobsPerCount of how
+	// many jobs one script adds up the bytes.
 	queuesPerCount, jobsPerCount = 8192, 4096
 )
 
@@ -145,8 +145,8 @@ type stepState struct {
 // steps of a pass, in order. Each is called until it is done.
 var steps = []func(*Repairer, context.Context, *pass) (done bool, err error){
 	(*Repairer).repairNumbers, (*Repairer).repairQueues, (*Repairer).repairEnded, (*Repairer).repairJobs,
-	leftovers("runs"), leftovers("attempts"), leftovers("ids"), leftovers("ttl"), (*Repairer).repairOutbox, (*Repairer).repairAgenda,
-	(*Repairer).repairCounts, (*Repairer).repairBytes,
+	leftovers("runs"), leftovers("attempts"), leftovers("ids"), leftovers("ttl"), (*Repairer).repairOutbox,
+	(*Repairer).repairAgenda, (*Repairer).repairCounts, (*Repairer).repairBytes,
 }
 
 // Repair makes one step of the check of a shard that needs one.
@@ -154,8 +154,8 @@ func (s *Repairer) Repair(ctx context.Context) (store.RepairResult, error) {
 	result, err := s.repair(ctx)
 	if err != nil && strings.Contains(err.Error(), "NOPERM") {
 		s.process.warnDenied.Do(func() {
-			s.Log.WarnContext(ctx, "redis refuses the consistency check, missing ACL rights; lost data are not repaired",
-				"err", err)
+			s.Log.WarnContext(ctx,
+				"redis refuses the consistency check, missing ACL rights; lost data are not repaired", "err", err)
 		})
 		result.Wait = deniedPause
 		return result, nil
@@ -249,7 +249,8 @@ func (s *Repairer) advance(ctx context.Context, p *pass) (complete bool, err err
 	if len(p.total) > 0 {
 		level = slog.LevelWarn
 	}
-	s.Log.Log(ctx, level, "consistency check finished", "shard", s.Index, "repairs", p.total, "took", time.Since(p.began))
+	s.Log.Log(ctx, level, "consistency check finished", "shard", s.Index, "repairs", p.total,
+		"took", time.Since(p.began))
 	s.pass = nil
 	return true, nil
 }
@@ -261,7 +262,8 @@ func (s *Repairer) makeStep(ctx context.Context, p *pass) (last bool, err error)
 	if len(p.faults) > 0 && !p.audit {
 		found := p.found()
 		p.total = merge(p.total, found)
-		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs", found, "jobs", p.examples())
+		s.Log.WarnContext(ctx, "consistency check repaired data", "shard", s.Index, "repairs",
+			found, "jobs", p.examples())
 	}
 	switch {
 	case err != nil || !done:
@@ -356,8 +358,8 @@ func (p *pace) end(began time.Duration) time.Duration {
 	return pause
 }
 
-// IsChecked reports whether the shard was checked since its server was started. It asks the server itself: what the process knows
-// may be older than a restart.
+// IsChecked reports whether the shard was checked since its server was started. It asks the server itself: what the
+// process knows may be older than a restart.
 func (s *Repairer) IsChecked(ctx context.Context) (bool, error) {
 	server, err := s.Client.Node(ctx, s.Keys.Jobs)
 	if err != nil {

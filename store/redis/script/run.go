@@ -66,7 +66,8 @@ func (r *Runner) finish(ctx context.Context, c *Call, cmd *redis.Cmd) (any, erro
 	return reply, mapError(ctx, err)
 }
 
-// RunDurably is Run for a change that a caller is promised: it waits for the client's Wait, and returns what was reached.
+// RunDurably is Run for a change that a caller is promised: it waits for the client's Wait, and returns what was
+// reached.
 func (r *Runner) RunDurably(ctx context.Context, c *Call) (any, *job.Durability, error) {
 	if !r.Client.Waits() {
 		reply, err := r.Run(ctx, c)
@@ -83,8 +84,8 @@ func (r *Runner) RunDurably(ctx context.Context, c *Call) (any, *job.Durability,
 	return reply, reached, mapError(ctx, err)
 }
 
-// RunBoth runs two calls in one round trip, the second after the first. A server that knows only the second script replies
-// EARLY to it, since the first has not run. Then the second is sent again.
+// RunBoth runs two calls in one round trip, the second after the first. A server that knows only the second script
+// replies EARLY to it, since the first has not run. Then the second is sent again.
 func (r *Runner) RunBoth(ctx context.Context, first, second *Call) (a, b any, err error) {
 	pipe := r.Client.Pipeline()
 	one := first.Script.lua.EvalSha(ctx, pipe, first.Keys, first.Args...)

@@ -30,11 +30,14 @@ const (
 var included embed.FS
 
 // constants are the numbers that scripts share with Go.
-var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = %d, %d, %d, %d, %d, %d, %d\n"+
+var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = "+
+	"%d, %d, %d, %d, %d, %d, %d\n"+
 	"local OWNER_SIZE, MS_UNITS, RENOTIFY_UNREAD, LEASE_MAX = %d, %d, %d, %d\n"+
-	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_ORDER, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d, %d\n",
-	layout.Never, layout.MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()), store.BreakerRetention.Milliseconds(),
-	store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength, time.Millisecond/policy.DurationUnit, store.RenotifyUnreadAfter.Milliseconds(),
+	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_ORDER, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d, "+
+	"%d\n",
+	layout.Never, layout.MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()),
+	store.BreakerRetention.Milliseconds(), store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength,
+	time.Millisecond/policy.DurationUnit, store.RenotifyUnreadAfter.Milliseconds(),
 	(store.MaxLease + time.Hour).Milliseconds(),
 	layout.RecordFormat, layout.TagCreated, layout.TagExpiry, layout.TagMaxAge, layout.TagOrder,
 	layout.TagURL, layout.TagFirstURL)

@@ -28,9 +28,11 @@ const (
 	UnknownRevision = -1
 )
 
-// PutDocument writes the document, then a topic's limits to each shard. If that fails half way, the document is written and
-// the call may be repeated. The shards' carriers copy the limits too, within a second.
-func (d *Documents) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+// PutDocument writes the document, then a topic's limits to each shard. If that fails half way, the document is written
+// and the call may be repeated. The shards' carriers copy the limits too, within a second.
+func (d *Documents) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	text := ""
 	if len(doc.Value) > 0 {
 		encoded, err := json.Marshal(limits)
@@ -41,7 +43,8 @@ func (d *Documents) PutDocument(ctx context.Context, token store.Token, doc stor
 	}
 	key, name := layout.DocumentsKey(d.prefix, doc.Key.Kind), layout.TopicName(doc.Key.Namespace, doc.Key.Name)
 	keys := []string{key, "{" + key + "}:m:" + string(token)}
-	reply, reached, err := d.RunDurably(ctx, &script.Call{Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text}})
+	reply, reached, err := d.RunDurably(ctx,
+		&script.Call{Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text}})
 	if err != nil {
 		return store.Document{}, fmt.Errorf("put document: %w", err)
 	}
@@ -86,7 +89,9 @@ func (d *Documents) GetDocuments(ctx context.Context, keys []store.DocumentKey) 
 }
 
 // ListDocuments implements store.Settings.
-func (d *Documents) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) ([]store.Document, int64, error) {
+func (d *Documents) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
 	revision, err := d.Revision(ctx, after.Kind)
 	if err != nil || known != 0 && revision == known {
 		return nil, revision, err
@@ -115,8 +120,8 @@ type storedDocument struct {
 	limits policy.Limits
 }
 
-// documents reads all documents of a kind and their newest revision with one command. A cursor of HSCAN would skip documents
-// without an error if another server, after a failover or restart, answered for a page.
+// documents reads all documents of a kind and their newest revision with one command. A cursor of HSCAN would skip
+// documents without an error if another server, after a failover or restart, answered for a page.
 func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
 	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
 	if err != nil {
@@ -132,7 +137,8 @@ func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocumen
 		doc, encoded := parseDocument(key, text)
 		document := storedDocument{Document: doc}
 		if err := json.Unmarshal([]byte(encoded), &document.limits); err != nil {
-			d.log.ErrorContext(ctx, "limits not readable, treating the topic as paused: put its policy again, then resume it",
+			d.log.ErrorContext(ctx,
+				"limits not readable, treating the topic as paused: put its policy again, then resume it",
 				"topic", key.Name, "err", err)
 			document.limits = policy.Limits{Paused: true}
 		}
@@ -141,7 +147,8 @@ func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocumen
 	return docs, script.Num(stored[""]), nil
 }
 
-// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the limits.
+// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the
+// limits.
 func parseDocument(key store.DocumentKey, text string) (store.Document, string) {
 	if text == "" {
 		return store.Document{Key: key}, ""
@@ -172,11 +179,11 @@ func (d *Documents) Revision(ctx context.Context, kind string) (int64, error) {
 	return script.Num(text), nil
 }
 
-// CopyLimits copies the limits of all topics to one shard, and returns their revision; UnknownRevision when another process was
-// faster.
+// CopyLimits copies the limits of all topics to one shard, and returns their revision; UnknownRevision when another
+// process was faster.
 //
-// PutDocument writes the policies first, then the shards. So a shard that has a newer revision than the policies, read after
-// it, has limits that a failover of the policies' server rolled back. The policies apply as they are then.
+// PutDocument writes the policies first, then the shards. So a shard that has a newer revision than the policies, read
+// after it, has limits that a failover of the policies' server rolled back. The policies apply as they are then.
 func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, error) {
 	held, err := d.Client.HGet(ctx, sh.Keys.Limits, "").Result()
 	if err != nil && !connect.IsNil(err) {
@@ -188,7 +195,8 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 	}
 	copies := make([][2]string, 0, len(topics))
 	for _, t := range topics {
-		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), layout.FormatLimits(t.Revision, t.limits.Over(d.limits))})
+		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), layout.FormatLimits(t.Revision,
+			t.limits.Over(d.limits))})
 	}
 	lost := ""
 	if script.Num(held) > revision {
@@ -208,7 +216,8 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 		for _, c := range chunk {
 			args = append(args, c[0], c[1])
 		}
-		reply, err := d.Eval(ctx, scriptCopyLimits, []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.CarrierWakeup}, args)
+		reply, err := d.Eval(ctx, scriptCopyLimits,
+			[]string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.CarrierWakeup}, args)
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.Index, err)
 		}

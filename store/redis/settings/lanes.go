@@ -15,7 +15,9 @@ import (
 )
 
 // PutDocument writes a lane's settings. The lane need not have jobs.
-func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s *Lanes) PutDocument(
+	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
+) (store.Document, error) {
 	q := doc.Key.Queue()
 	err := s.RetryStale(func() error {
 		found, _, err := s.Find(ctx, []job.Queue{q})
@@ -23,7 +25,8 @@ func (s *Lanes) PutDocument(ctx context.Context, token store.Token, doc store.Do
 			return err
 		}
 		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 5)
-		c.Keys = append(c.Keys, s.Keys.LaneSettings, s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
+		c.Keys = append(c.Keys, s.Keys.LaneSettings,
+			s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
 		c.Add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value)
 		reply, reached, err := s.RunDurably(ctx, c)
 		if err != nil {
@@ -99,7 +102,9 @@ func (s *Lanes) ScanLanes(ctx context.Context, cursor string) (docs []store.Docu
 }
 
 // ListDocuments lists the lanes of after's topic that have settings.
-func (s *Lanes) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, known int64) (docs []store.Document, revision int64, err error) {
+func (s *Lanes) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) (docs []store.Document, revision int64, err error) {
 	shard.CheckBatchSize(limit)
 	if limit <= 0 {
 		limit = store.MaxBatch

@@ -1,8 +1,8 @@
-// Package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of lanes. It copies
-// the limits that scripts read to the shards.
+// Package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of
+// lanes. It copies the limits that scripts read to the shards.
 //
-// Policies are in one hash for all shards. Each shard has a copy of their limits, which the carrier brings up to date. A lane's
-// settings are on the lane's shard.
+// Policies are in one hash for all shards. Each shard has a copy of their limits, which the carrier brings up to date.
+// A lane's settings are on the lane's shard.
 package settings
 
 import (
@@ -36,6 +36,8 @@ type Documents struct {
 }
 
 // NewDocuments returns the documents of a store with shards.
-func NewDocuments(r *script.Runner, prefix string, limits policy.Limits, shards []*shard.Shard, log *slog.Logger) *Documents {
+func NewDocuments(
+	r *script.Runner, prefix string, limits policy.Limits, shards []*shard.Shard, log *slog.Logger,
+) *Documents {
 	return &Documents{Runner: r, prefix: prefix, limits: limits, shards: shards, log: log}
 }

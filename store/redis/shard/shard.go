@@ -35,8 +35,8 @@ const (
 
 // A Shard is one shard's keys and queues, and runs scripts on it.
 //
-// A queue's number is given once, so that it can be cached. Numbers change when the database is emptied, and when a queue is
-// used again after it was forgotten. Then scripts reply STALE, and RetryStale drops the cache.
+// A queue's number is given once, so that it can be cached. Numbers change when the database is emptied, and when a
+// queue is used again after it was forgotten. Then scripts reply STALE, and RetryStale drops the cache.
 type Shard struct {
 	*script.Runner
 	Keys  layout.Keys
@@ -52,15 +52,18 @@ type Shard struct {
 
 // New returns the shard with a hash tag and an index.
 func New(r *script.Runner, log *slog.Logger, tag string, index int) *Shard {
-	s := &Shard{Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log, Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20}}
+	s := &Shard{
+		Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log,
+		Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20},
+	}
 	s.cache.keys = &s.Keys
 	s.cache.clear()
 	return s
 }
 
-// NewCall lays out the keys and arguments of a script that includes keys.lua. replyKey is where its reply is kept for repeats;
-// calls without one pass a key that does not exist. Queues must not be nil; their topics need not be in topics. extra is how
-// many arguments will be added.
+// NewCall lays out the keys and arguments of a script that includes keys.lua. replyKey is where its reply is kept for
+// repeats; calls without one pass a key that does not exist. Queues must not be nil; their topics need not be in
+// topics. extra is how many arguments will be added.
 func (s *Shard) NewCall(
 	c *script.Script, replyKey string, queues []*layout.Queue, topics []*layout.Topic, extra int,
 ) *script.Call {
@@ -133,8 +136,8 @@ func (s *Shard) Intern(ctx context.Context, wanted []job.Queue) ([]*layout.Queue
 	return s.fill(wanted, found, missing, numbers), nil
 }
 
-// Find finds queues by name. position has each wanted queue's place among the known ones, from 1; 0 for one that the shard does
-// not have.
+// Find finds queues by name. position has each wanted queue's place among the known ones, from 1; 0 for one that the
+// shard does not have.
 func (s *Shard) Find(ctx context.Context, wanted []job.Queue) (known []*layout.Queue, position []int, err error) {
 	found, missing := s.cache.lookup(wanted)
 	if len(missing) > 0 {
@@ -175,7 +178,9 @@ func (s *Shard) fill(wanted []job.Queue, found []*layout.Queue, missing []job.Qu
 }
 
 // FindByNumber finds queues by number. unknown are the numbers that no queue has.
-func (s *Shard) FindByNumber(ctx context.Context, numbers []string) (queues []*layout.Queue, unknown []string, err error) {
+func (s *Shard) FindByNumber(
+	ctx context.Context, numbers []string,
+) (queues []*layout.Queue, unknown []string, err error) {
 	queues, missing := s.cache.lookupNumbers(numbers)
 	queues = slices.DeleteFunc(queues, func(q *layout.Queue) bool { return q == nil })
 	if len(missing) == 0 {
@@ -195,8 +200,8 @@ func (s *Shard) FindByNumber(ctx context.Context, numbers []string) (queues []*l
 	return queues, unknown, nil
 }
 
-// PeekByNumber finds queues by number without caching those that are not cached: a scan of all queues must not displace the
-// ones in use. Numbers that no queue has are left out.
+// PeekByNumber finds queues by number without caching those that are not cached: a scan of all queues must not displace
+// the ones in use. Numbers that no queue has are left out.
 func (s *Shard) PeekByNumber(ctx context.Context, numbers []string) (map[string]*layout.Queue, error) {
 	found := make(map[string]*layout.Queue)
 	topics := make(map[string]*layout.Topic)
@@ -258,16 +263,19 @@ func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 	return s.cache.add(q, number), nil
 }
 
-// EachJob reads jobs without their bodies. It calls do with each one's index among the job keys, the store's clock in ms, its
-// record (empty if it does not exist), its run, and its queue's name.
-func (s *Shard) EachJob(ctx context.Context, jobKeys []any, do func(i int, now int64, record, run, queue string) error) error {
+// EachJob reads jobs without their bodies. It calls do with each one's index among the job keys, the store's clock in
+// ms, its record (empty if it does not exist), its run, and its queue's name.
+func (s *Shard) EachJob(
+	ctx context.Context, jobKeys []any, do func(i int, now int64, record, run, queue string) error,
+) error {
 	for done := 0; done < len(jobKeys); {
 		chunk := jobKeys[done:min(done+readChunk, len(jobKeys))]
 		answer, err := s.EvalList(ctx, scriptPeek, 4, []string{s.Keys.Jobs, s.Keys.Runs, s.Keys.Names}, chunk)
 		if err != nil {
 			return err
 		}
-		now, records, runs, names := script.Num(answer[0]), script.Strs(answer[1]), script.Strs(answer[2]), script.Strs(answer[3])
+		now, records, runs, names := script.Num(answer[0]), script.Strs(answer[1]), script.Strs(answer[2]),
+			script.Strs(answer[3])
 		if n := len(records); n == 0 || n > len(chunk) || len(runs) != n || len(names) != n {
 			return scriptPeek.Malformed()
 		}

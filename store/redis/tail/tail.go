@@ -48,7 +48,9 @@ func (t *Tail) AppendTail(ctx context.Context, message []byte) ([][]byte, error)
 }
 
 // ReadTail implements store.Tail.
-func (t *Tail) ReadTail(ctx context.Context, reader []byte, after int64) (messages [][]byte, position int64, err error) {
+func (t *Tail) ReadTail(
+	ctx context.Context, reader []byte, after int64,
+) (messages [][]byte, position int64, err error) {
 	reply, err := t.runner.Eval(ctx, scriptRead, t.keys, []any{
 		reader, after, store.TailTTL.Milliseconds(), store.TailReadMessages,
 	})

@@ -21,8 +21,8 @@ import (
 const (
 	// pageRows bounds the rows of one step.
 	pageRows = 2048
-	// maxPause bounds the pause after a step, which is as long as the step while a process uses the database. Longer ones would
-	// let its log grow.
+	// maxPause bounds the pause after a step, which is as long as the step while a process uses the database. Longer
+	// ones would let its log grow.
 	maxPause = 100 * time.Millisecond
 )
 
@@ -96,7 +96,9 @@ var steps = []step{
 }
 
 // run makes all steps, each by commit, and yields the page of each call.
-func (p *pass) run(ctx context.Context, commit func(func() error) error, yield func(store.AuditPage, error) bool) error {
+func (p *pass) run(
+	ctx context.Context, commit func(func() error) error, yield func(store.AuditPage, error) bool,
+) error {
 	for _, next := range steps {
 		for last, more := int64(-1<<63), true; more; {
 			if err := ctx.Err(); err != nil {
@@ -121,7 +123,8 @@ func (p *pass) run(ctx context.Context, commit func(func() error) error, yield f
 	return nil
 }
 
-// tableStep returns the step of a table with a key of one number. sum is called with each span of keys after its checks; nil: it is not.
+// tableStep returns the step of a table with a key of one number. sum is called with each span of keys after its
+// checks; nil: it is not.
 func tableStep(span db.Statement, checks []check, sum func(*pass, context.Context, int64, int64) error) step {
 	return func(p *pass, ctx context.Context, after int64) (last int64, more bool, err error) {
 		rows := int64(0)
@@ -164,7 +167,10 @@ func (p *pass) check(ctx context.Context, c *check, after, last int64) error {
 		}
 	}
 	for _, r := range found {
-		p.note(store.Fault{Kind: c.kind, Where: r.where, ID: r.id, Detail: c.detail, Repaired: !slices.ContainsFunc(left, r.isSame)})
+		p.note(store.Fault{
+			Kind: c.kind, Where: r.where, ID: r.id, Detail: c.detail,
+			Repaired: !slices.ContainsFunc(left, r.isSame),
+		})
 	}
 	return nil
 }
@@ -208,10 +214,15 @@ func (p *pass) change(s db.Statement, args ...driver.Value) (changed bool, err e
 func (p *pass) note(f store.Fault) { p.page.Faults = append(p.page.Faults, f) }
 
 // ListDocuments implements store.Auditor.
-func (a *Auditor) ListDocuments(ctx context.Context, after store.DocumentKey, limit int, _ int64) (docs []store.Document, _ int64, err error) {
+func (a *Auditor) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, _ int64,
+) (docs []store.Document, _ int64, err error) {
 	err = a.file.Query(ctx, table.DocumentsAfter, func(v []driver.Value) error {
 		docs = append(docs, store.Document{
-			Key:      store.DocumentKey{Kind: after.Kind, Namespace: db.Text(v[0]), Name: db.Text(v[1]), Lane: db.Text(v[2])},
+			Key: store.DocumentKey{
+				Kind: after.Kind, Namespace: db.Text(v[0]),
+				Name: db.Text(v[1]), Lane: db.Text(v[2]),
+			},
 			Revision: db.Int(v[3]), Value: []byte(db.Text(v[4])),
 		})
 		return nil

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// endless is the age from which a claim counts as one that does not end. Consumers may extend their leases for days.
+	// endless is the age from which a claim counts as one that does not end. Consumers may extend their leases for
+	// days.
 	endless = 7 * 24 * time.Hour
 	// relayWait is how long the oldest entry of the outbox may stay there.
 	relayWait = 10 * time.Second
@@ -39,7 +40,10 @@ func (p *pass) checkLeases(ctx context.Context, after int64) (last int64, more b
 		marks, err := table.ParseMarks(c.jobs)
 		if err != nil {
 			changed, err := p.change(deleteLease, c.c)
-			p.note(store.Fault{Kind: store.RepairLease, Where: where, Detail: "its jobs cannot be read", Repaired: changed})
+			p.note(store.Fault{
+				Kind: store.RepairLease, Where: where,
+				Detail: "its jobs cannot be read", Repaired: changed,
+			})
 			if err != nil {
 				return last, false, err
 			}
@@ -60,7 +64,10 @@ func (p *pass) checkMarks(ctx context.Context, c int64, where string, marks []ta
 	var kept []string
 	first := len(p.page.Faults)
 	for _, m := range marks {
-		f := store.Fault{Kind: store.RepairNoJob, Where: where, ID: fmt.Sprintf("number %d", m.N), Detail: "claimed, but there is no such job"}
+		f := store.Fault{
+			Kind: store.RepairNoJob, Where: where, ID: fmt.Sprintf("number %d", m.N),
+			Detail: "claimed, but there is no such job",
+		}
 		if err := p.Query(ctx, findMark, func(v []driver.Value) error {
 			f.Kind, f.Where, f.ID = store.RepairMisplaced, db.Text(v[2]), db.Text(v[3])
 			switch {
@@ -133,7 +140,8 @@ func (p *pass) checkOutbox(ctx context.Context, after int64) (last int64, more b
 			p.note(f)
 		case n.Ref() != ref:
 			renames = append(renames, rename{last, n.Namespace, n.ID, len(p.page.Faults)})
-			f.Kind, f.Detail = store.RepairOutbox, "under the name of another job, so that it is relayed again and again"
+			f.Kind, f.Detail = store.RepairOutbox, "under the name of another job, so that it is relayed again and "+
+				"again"
 			p.note(f)
 		case p.inUse && after == -1<<63 && read == 1:
 			f.Kind, f.After, f.Detail = store.FaultRelay, relayWait, "the oldest entry, for more than ten seconds"

@@ -27,17 +27,23 @@ const (
 	// ended are the states of jobs that have ended.
 	ended = `('` + string(job.Delivered) + `', '` + string(job.Dead) + `', '` + string(job.Cancelled) + `')`
 	// topicOfQueue is the topic of a job's queue.
-	topicOfQueue = `(SELECT topics.t FROM queues JOIN topics ON topics.namespace = queues.namespace AND topics.name = queues.topic
+	topicOfQueue = `(SELECT topics.t FROM queues JOIN topics ON topics.namespace = queues.namespace AND topics.name ` +
+		`= queues.topic
  WHERE queues.q = jobs.q)`
 )
 
 // spans read the last of the next ?2 keys above ?1, and their number.
 var (
-	spanOfJobs     = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT n FROM jobs WHERE n > ?1 ORDER BY n LIMIT ?2)`)
-	spanOfBodies   = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT n FROM bodies WHERE n > ?1 ORDER BY n LIMIT ?2)`)
-	spanOfFirst    = db.NewStatement(`SELECT max(a), count(*) FROM (SELECT a FROM first_attempts WHERE a > ?1 ORDER BY a LIMIT ?2)`)
-	spanOfAttempts = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT DISTINCT n FROM attempts WHERE n > ?1 ORDER BY n LIMIT ?2)`)
-	spanOfQueues   = db.NewStatement(`SELECT max(q), count(*) FROM (SELECT q FROM queues WHERE q > ?1 ORDER BY q LIMIT ?2)`)
+	spanOfJobs = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT n FROM jobs WHERE n > ?1 ORDER BY n ` +
+		`LIMIT ?2)`)
+	spanOfBodies = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT n FROM bodies WHERE n > ?1 ORDER BY n ` +
+		`LIMIT ?2)`)
+	spanOfFirst = db.NewStatement(`SELECT max(a), count(*) FROM (SELECT a FROM first_attempts WHERE a > ?1 ORDER ` +
+		`BY a LIMIT ?2)`)
+	spanOfAttempts = db.NewStatement(`SELECT max(n), count(*) FROM (SELECT DISTINCT n FROM attempts WHERE n > ?1 ` +
+		`ORDER BY n LIMIT ?2)`)
+	spanOfQueues = db.NewStatement(`SELECT max(q), count(*) FROM (SELECT q FROM queues WHERE q > ?1 ORDER BY q ` +
+		`LIMIT ?2)`)
 )
 
 // checksOfQueues come first: a job's topic is that of its queue.
@@ -45,7 +51,8 @@ var checksOfQueues = []check{{
 	store.RepairQueue, "its topic does not exist",
 	db.NewStatement(`SELECT q, namespace || '/' || topic || '/' || lane, '' FROM queues WHERE q > ?1 AND q <= ?2
  AND NOT EXISTS (SELECT 1 FROM topics WHERE topics.namespace = queues.namespace AND name = topic)`),
-	[]db.Statement{db.NewStatement(`INSERT OR IGNORE INTO topics (namespace, name) SELECT namespace, topic FROM queues WHERE q = ?1`)},
+	[]db.Statement{db.NewStatement(`INSERT OR IGNORE INTO topics (namespace, name) SELECT namespace, topic FROM ` +
+		`queues WHERE q = ?1`)},
 }}
 
 var checksOfJobs = []check{
@@ -61,9 +68,11 @@ var checksOfJobs = []check{
 		[]db.Statement{db.NewStatement(`UPDATE jobs SET t = ` + topicOfQueue + ` WHERE n = ?1`)},
 	},
 	{
-		store.RepairUnplaced, "it has an end without the state of one; a repair makes it dead, so that it can be revived",
+		store.RepairUnplaced,
+		"it has an end without the state of one; a repair makes it dead, so that it can be revived",
 		db.NewStatement(findJobs + `finished IS NOT NULL AND state NOT IN ` + ended),
-		[]db.Statement{db.NewStatement(`UPDATE jobs SET state = '` + string(job.Dead) + `', reason = 'exhausted', cancel_requested = 0 WHERE n = ?1`)},
+		[]db.Statement{db.NewStatement(`UPDATE jobs SET state = '` + string(job.Dead) +
+			`', reason = 'exhausted', cancel_requested = 0 WHERE n = ?1`)},
 	},
 	{
 		store.RepairUnplaced, "it has the state of an ended job, and no end",
@@ -71,9 +80,12 @@ var checksOfJobs = []check{
 		[]db.Statement{db.NewStatement(`UPDATE jobs SET finished = ?2, cancel_requested = 0 WHERE n = ?1`)},
 	},
 	{
-		store.RepairUnplaced, "it has an unknown state, and waits for nothing; a repair makes it dead, so that it can be revived",
-		db.NewStatement(findJobs + `finished IS NULL AND state NOT IN ` + ended + ` AND state <> '` + string(job.Scheduled) + `'`),
-		[]db.Statement{db.NewStatement(`UPDATE jobs SET state = '` + string(job.Dead) + `', reason = 'exhausted', finished = ?2, cancel_requested = 0 WHERE n = ?1`)},
+		store.RepairUnplaced,
+		"it has an unknown state, and waits for nothing; a repair makes it dead, so that it can be revived",
+		db.NewStatement(findJobs + `finished IS NULL AND state NOT IN ` + ended + ` AND state <> '` +
+			string(job.Scheduled) + `'`),
+		[]db.Statement{db.NewStatement(`UPDATE jobs SET state = '` +
+			string(job.Dead) + `', reason = 'exhausted', finished = ?2, cancel_requested = 0 WHERE n = ?1`)},
 	},
 	{
 		store.RepairLifetime, "it expires, and is missing from the index of expiries",
@@ -82,7 +94,8 @@ var checksOfJobs = []check{
 	},
 	{
 		store.FaultBody, "its body is lost",
-		db.NewStatement(findJobs + `body_size > 2048 AND NOT EXISTS (SELECT 1 FROM bodies WHERE bodies.n = jobs.n)`), nil,
+		db.NewStatement(findJobs + `body_size > 2048 AND NOT EXISTS (SELECT 1 FROM bodies WHERE bodies.n = jobs.n)`),
+		nil,
 	},
 }
 
@@ -113,16 +126,19 @@ var (
  WHERE n > ?1 AND n <= ?2 GROUP BY 1, 2, 3, 4`)
 	readLeases = db.NewStatement(`SELECT c, claimed, jobs FROM leases WHERE c > ?1 ORDER BY c LIMIT ?2`)
 	// findMark reads a job of a lease: its queue, whether it has ended, its queue's name and its id.
-	findMark    = db.NewStatement(`SELECT q, finished IS NOT NULL, ` + queueName + `, ` + jobName + ` FROM jobs WHERE n = ?`)
+	findMark = db.NewStatement(`SELECT q, finished IS NOT NULL, ` + queueName + `, ` + jobName +
+		` FROM jobs WHERE n = ?`)
 	updateLease = db.NewStatement(`UPDATE leases SET jobs = ?2 WHERE c = ?1`)
 	deleteLease = db.NewStatement(`DELETE FROM leases WHERE c = ?`)
 	readQueues  = db.NewStatement(`SELECT q, namespace || '/' || topic || '/' || lane, unfinished, rows FROM queues
  WHERE q > ?1 ORDER BY q LIMIT ?2`)
 	updateQueue = db.NewStatement(`UPDATE queues SET unfinished = ?2, rows = ?3 WHERE q = ?1`)
-	readTopics  = db.NewStatement(`SELECT t, namespace || '/' || name, registered, delivered, dead, cancelled, bytes, kept_done, kept_done_bytes,
+	readTopics  = db.NewStatement(`SELECT t, namespace || '/' || name, registered, delivered, dead, cancelled, ` +
+		`bytes, kept_done, kept_done_bytes,
  kept_dead, kept_dead_bytes, ids FROM topics WHERE t > ?1 ORDER BY t LIMIT ?2`)
 	countIDs    = db.NewStatement(`SELECT count(*) FROM ids WHERE t = ?`)
-	updateTopic = db.NewStatement(`UPDATE topics SET registered = ?2, delivered = ?3, dead = ?4, cancelled = ?5, bytes = ?6, kept_done = ?7,
+	updateTopic = db.NewStatement(`UPDATE topics SET registered = ?2, delivered = ?3, dead = ?4, cancelled = ?5, ` +
+		`bytes = ?6, kept_done = ?7,
  kept_done_bytes = ?8, kept_dead = ?9, kept_dead_bytes = ?10, ids = ?11 WHERE t = ?1`)
 	readOutbox   = db.NewStatement(`SELECT seq, namespace, id, entry FROM outbox WHERE seq > ?1 ORDER BY seq LIMIT ?2`)
 	updateOutbox = db.NewStatement(`UPDATE OR REPLACE outbox SET namespace = ?2, id = ?3 WHERE seq = ?1`)

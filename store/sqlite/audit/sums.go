@@ -48,7 +48,10 @@ func (p *pass) sumJobs(ctx context.Context, after, last int64) error {
 	return p.Query(ctx, readSpecs, func(v []driver.Value) error {
 		var spec job.Spec
 		if err := codec.DecodeSpec(db.Blob(v[2]), &spec, nil); err != nil {
-			p.note(store.Fault{Kind: store.FaultUnreadable, Where: db.Text(v[0]), ID: db.Text(v[1]), Detail: "it cannot be decoded: " + err.Error()})
+			p.note(store.Fault{
+				Kind: store.FaultUnreadable, Where: db.Text(v[0]), ID: db.Text(v[1]),
+				Detail: "it cannot be decoded: " + err.Error(),
+			})
 		}
 		return nil
 	}, after, last)
@@ -102,7 +105,9 @@ type counterRow struct {
 }
 
 // readCounters reads the next rows with counters.
-func (p *pass) readCounters(ctx context.Context, read db.Statement, after int64) (rows []counterRow, last int64, err error) {
+func (p *pass) readCounters(
+	ctx context.Context, read db.Statement, after int64,
+) (rows []counterRow, last int64, err error) {
 	err = p.Query(ctx, read, func(v []driver.Value) error {
 		r := counterRow{key: db.Int(v[0]), name: db.Text(v[1])}
 		for _, n := range v[2:] {
@@ -133,11 +138,12 @@ func (p *pass) checkQueues(ctx context.Context, after int64) (last int64, more b
 
 // topicColumns are the counters of topics.
 var topicColumns = []string{
-	"registered", "delivered", "dead", "cancelled", "bytes", "kept_done", "kept_done_bytes", "kept_dead", "kept_dead_bytes", "ids",
+	"registered", "delivered", "dead", "cancelled", "bytes", "kept_done", "kept_done_bytes", "kept_dead",
+	"kept_dead_bytes", "ids",
 }
 
-// checkTopics compares the counters of topics. Those of ended jobs include the jobs that were removed, so they are not smaller
-// than the number of jobs.
+// checkTopics compares the counters of topics. Those of ended jobs include the jobs that were removed, so they are not
+// smaller than the number of jobs.
 func (p *pass) checkTopics(ctx context.Context, after int64) (last int64, more bool, err error) {
 	rows, last, err := p.readCounters(ctx, readTopics, after)
 	if err != nil {
@@ -152,7 +158,8 @@ func (p *pass) checkTopics(ctx context.Context, after int64) (last int64, more b
 			return last, false, err
 		}
 		v := r.values
-		delivered, dead, cancelled := max(v[1], s.states.Delivered), max(v[2], s.states.Dead), max(v[3], s.states.Cancelled)
+		delivered, dead, cancelled := max(v[1], s.states.Delivered), max(v[2], s.states.Dead), max(v[3],
+			s.states.Cancelled)
 		c := counters{topicColumns, v, []int64{
 			s.states.Waiting + delivered + dead + cancelled, delivered, dead, cancelled, s.bytes,
 			s.states.Delivered + s.states.Cancelled, s.doneBytes, s.states.Dead, s.deadLen, ids,
@@ -162,8 +169,14 @@ func (p *pass) checkTopics(ctx context.Context, after int64) (last int64, more b
 		}
 		l := &p.page.Ledger
 		l.Registered += v[0]
-		l.Counters = l.Counters.Plus(store.States{Waiting: v[0] - v[1] - v[2] - v[3], Delivered: v[1], Dead: v[2], Cancelled: v[3]})
-		l.Places = l.Places.Plus(store.States{Delivered: s.states.Delivered, Dead: s.states.Dead, Cancelled: s.states.Cancelled})
+		l.Counters = l.Counters.Plus(store.States{
+			Waiting: v[0] - v[1] - v[2] - v[3], Delivered: v[1],
+			Dead: v[2], Cancelled: v[3],
+		})
+		l.Places = l.Places.Plus(store.States{
+			Delivered: s.states.Delivered, Dead: s.states.Dead,
+			Cancelled: s.states.Cancelled,
+		})
 	}
 	return last, len(rows) == pageRows, nil
 }

@@ -23,7 +23,10 @@ func New(now func() time.Time) Reader {
 	start := now()
 	return func() Instant {
 		t := now()
-		return Instant{Millis: t.UnixMilli(), Mono: int64(t.Sub(start)), Sub: int64(t.Nanosecond()) % int64(time.Millisecond)}
+		return Instant{
+			Millis: t.UnixMilli(), Mono: int64(t.Sub(start)),
+			Sub: int64(t.Nanosecond()) % int64(time.Millisecond),
+		}
 	}
 }
 
@@ -79,8 +82,8 @@ func (i Instant) TimeAt(mono int64) time.Time {
 	return Time(i.WallAt(mono))
 }
 
-// Due returns the due time of a job with a delay, or of one that runs at a time, in Unix milliseconds: not before now, and
-// rounded up.
+// Due returns the due time of a job with a delay, or of one that runs at a time, in Unix milliseconds: not before now,
+// and rounded up.
 func (i Instant) Due(delay time.Duration, runAt time.Time) int64 {
 	if runAt.IsZero() {
 		return i.After(delay)

@@ -36,8 +36,12 @@ func TestBits_ForgetsWhatIsOldAndStaysBounded(t *testing.T) {
 	for _, n := range []int64{99, 100, 163, 164, 1000} {
 		b.put(n, true)
 	}
-	require.Equal(t, []bool{false, true, true, true, true, false}, []bool{b.has(99), b.has(100), b.has(163), b.has(164), b.has(1000), b.has(5000)})
-	require.Equal(t, []int64{0, 100, 100, 163, 164, 164, 1000, 1000}, []int64{b.last(99), b.last(100), b.last(162), b.last(163), b.last(164), b.last(999), b.last(1000), b.last(5000)})
+	require.Equal(t, []bool{false, true, true, true, true, false},
+		[]bool{b.has(99), b.has(100), b.has(163), b.has(164), b.has(1000), b.has(5000)})
+	require.Equal(t, []int64{0, 100, 100, 163, 164, 164, 1000, 1000}, []int64{
+		b.last(99), b.last(100), b.last(162),
+		b.last(163), b.last(164), b.last(999), b.last(1000), b.last(5000),
+	})
 	b.put(163, false)
 	b.put(7000, false)
 	require.False(t, b.has(163))

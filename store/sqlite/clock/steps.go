@@ -3,7 +3,8 @@ package clock
 import "time"
 
 const (
-	// stepAtLeast is by how much the wall clock must move against the monotonic clock to have been set, in milliseconds.
+	// stepAtLeast is by how much the wall clock must move against the monotonic clock to have been set, in
+	// milliseconds.
 	stepAtLeast = 500
 	// MaxSteps is how many steps are followed. Older jobs are not moved.
 	MaxSteps = 16
@@ -12,9 +13,9 @@ const (
 )
 
 // Steps follows the wall clock being set. Due times follow the wall clock; leases, wake-ups, cooldowns and rates follow
-// the monotonic one. Jobs that were registered with a delay by this process, and wait for their first attempt, are moved back
-// with the clock, so that they need not wait for the difference. When it is set ahead again they are moved ahead as far, so
-// that none is early. Jobs for a fixed time and retries are not moved.
+// the monotonic one. Jobs that were registered with a delay by this process, and wait for their first attempt, are
+// moved back with the clock, so that they need not wait for the difference. When it is set ahead again they are moved
+// ahead as far, so that none is early. Jobs for a fixed time and retries are not moved.
 //
 // Each transaction has one reading of the clock, so the jobs between two steps are a range of numbers.
 type Steps struct {
@@ -61,7 +62,8 @@ func (c *Steps) Observe(now Instant, last int64) {
 // SetDelayed notes whether the job with a number waits for its first attempt after a delay.
 func (c *Steps) SetDelayed(n int64, delayed bool) { c.delayed.put(n, delayed) }
 
-// Span returns the next numbers whose jobs may have to be moved: above after, up to last. ok is false if there are none.
+// Span returns the next numbers whose jobs may have to be moved: above after, up to last. ok is false if there are
+// none.
 func (c *Steps) Span() (after, last int64, ok bool) {
 	if len(c.walks) == 0 {
 		return 0, 0, false
@@ -70,8 +72,8 @@ func (c *Steps) Span() (after, last int64, ok bool) {
 	return last - SpanSize, last, true
 }
 
-// Shift returns by how many milliseconds a job of Span is to be moved: back while the clock shows less than when the job was
-// registered, and as far ahead again when it does not.
+// Shift returns by how many milliseconds a job of Span is to be moved: back while the clock shows less than when the
+// job was registered, and as far ahead again when it does not.
 func (c *Steps) Shift(n int64) int64 {
 	if !c.delayed.has(n) {
 		return 0

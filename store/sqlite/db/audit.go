@@ -10,10 +10,12 @@ import (
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
-// A File is a database that is read beside the process that uses it, or changed while none does. It is used by one goroutine.
+// A File is a database that is read beside the process that uses it, or changed while none does. It is used by one
+// goroutine.
 type File struct {
 	*Conn
-	// InUse says whether another process used the database when it was opened. A File that may be changed has no other user.
+	// InUse says whether another process used the database when it was opened. A File that may be changed has no other
+	// user.
 	InUse bool
 	lock  *file.Lock // nil: the file may only be read
 }

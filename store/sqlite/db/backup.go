@@ -25,8 +25,8 @@ type Copy struct {
 	Aside string
 }
 
-// Backup copies a database, in use or not, to a file that must not exist, and checks the copy. The copy is one state of the
-// database and needs no log; its owner alone can read it. Meanwhile the log of a database in use grows.
+// Backup copies a database, in use or not, to a file that must not exist, and checks the copy. The copy is one state of
+// the database and needs no log; its owner alone can read it. Meanwhile the log of a database in use grows.
 func Backup(ctx context.Context, schema Schema, path, to string) (Copy, error) {
 	path, err := file.Resolve(path)
 	if err != nil {
@@ -54,9 +54,10 @@ func checkLogUnlessInUse(ctx context.Context, path string) error {
 	return file.WithoutOwner(path, func() error { return checkLog(ctx, path) })
 }
 
-// Restore replaces a database by a copy of another file: a backup, or the files of a database that was not in use. The copy
-// is read through SQLite, with the log beside it if there is one, and checked before anything is changed. The file at from
-// stays as it is. The former database is moved aside with its log. Restore fails while a process uses the database.
+// Restore replaces a database by a copy of another file: a backup, or the files of a database that was not in use. The
+// copy is read through SQLite, with the log beside it if there is one, and checked before anything is changed. The file
+// at from stays as it is. The former database is moved aside with its log. Restore fails while a process uses the
+// database.
 func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Logger) (_ Copy, err error) {
 	if from, err = file.Resolve(from); err != nil {
 		return Copy{}, err
@@ -97,9 +98,9 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 	return Copy{Path: path, Jobs: jobs, Aside: aside}, file.SyncName(path)
 }
 
-// moveAside gives a database and its log another name, which it returns; empty: there was nothing in it. The database keeps its
-// old name until the copy takes it: a process that starts meanwhile finds a file with two names and refuses it, instead of
-// making an empty one.
+// moveAside gives a database and its log another name, which it returns; empty: there was nothing in it. The database
+// keeps its old name until the copy takes it: a process that starts meanwhile finds a file with two names and refuses
+// it, instead of making an empty one.
 func moveAside(path string, now time.Time) (aside string, err error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		// A log without a database is kept, too.
@@ -165,7 +166,8 @@ func connectToCopy(path string) (*Conn, error) {
 		return c, nil
 	}
 	err = errors.Join(err, c.close())
-	if info, missing := os.Stat(path + file.WAL); primaryCode(err) == lib.SQLITE_CANTOPEN && (missing != nil || info.Size() == 0) {
+	if info, missing := os.Stat(path + file.WAL); primaryCode(err) == lib.SQLITE_CANTOPEN &&
+		(missing != nil || info.Size() == 0) {
 		return connectImmutable(path) // in a folder where nothing can be written, so nobody writes it
 	}
 	return nil, err

@@ -175,14 +175,16 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 	add(t, d, 10)
 	target := writeFiles(t, whole.db, whole.wal)
 	for name, c := range map[string]struct{ from, to, says string }{
-		"in use":                      {writeFiles(t, whole.copy, nil).Path, o.Path, "another process uses the database"},
-		"a copy beside another's log": {writeFiles(t, whole.copy, copyFiles(t, d, 310).wal).Path, target.Path, "does not belong to the database"},
-		"a copy that is damaged":      {writeFiles(t, damaged, nil).Path, target.Path, "damaged"},
-		"a copy of a newer version":   {newer.Path, target.Path, "made by a newer version"},
-		"a copy of an older version":  {older.Path, target.Path, "made by an older version"},
-		"another program's database":  {theirs.Path, target.Path, "is no database of this program"},
-		"no copy":                     {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
-		"itself":                      {target.Path, target.Path, "is the database itself"},
+		"in use": {writeFiles(t, whole.copy, nil).Path, o.Path, "another process uses the " +
+			"database"},
+		"a copy beside another's log": {writeFiles(t, whole.copy, copyFiles(t, d, 310).wal).
+			Path, target.Path, "does not belong to the database"},
+		"a copy that is damaged":     {writeFiles(t, damaged, nil).Path, target.Path, "damaged"},
+		"a copy of a newer version":  {newer.Path, target.Path, "made by a newer version"},
+		"a copy of an older version": {older.Path, target.Path, "made by an older version"},
+		"another program's database": {theirs.Path, target.Path, "is no database of this program"},
+		"no copy":                    {filepath.Join(t.TempDir(), "copy.db"), target.Path, "find the backup"},
+		"itself":                     {target.Path, target.Path, "is the database itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Restore(t.Context(), testSchema, c.from, c.to, o.Logger)

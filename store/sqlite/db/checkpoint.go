@@ -9,8 +9,9 @@ import (
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
-// The log (-wal) is moved into the database by a separate connection, so that no commit has to wait for it. If the log grows
-// large nevertheless, because readers and writers leave no pause, the writer truncates it between two transactions.
+// The log (-wal) is moved into the database by a separate connection, so that no commit has to wait for it. If the log
+// grows large nevertheless, because readers and writers leave no pause, the writer truncates it between two
+// transactions.
 const (
 	// checkpointPages is how many pages are written between two checkpoints.
 	checkpointPages = 1000
@@ -42,8 +43,8 @@ func (d *DB) signalCheckpoint() {
 	}
 }
 
-// checkpoint moves the log into the database at each signal of checks, until the database is closed. A log that stays large is
-// moved again after truncatePause: the reader that has kept it may be gone, and nothing else be written.
+// checkpoint moves the log into the database at each signal of checks, until the database is closed. A log that stays
+// large is moved again after truncatePause: the reader that has kept it may be gone, and nothing else be written.
 func (d *DB) checkpoint() {
 	var c *Conn
 	defer func() {
@@ -78,14 +79,15 @@ func (d *DB) checkpoint() {
 		}
 		if busy && size > d.largeLog && !kept {
 			kept = true
-			d.log.Warn("a reader keeps the log of the database (-wal) from shrinking: end what reads the database for long",
+			d.log.Warn("a reader keeps the log of the database (-wal) from shrinking: end what reads the database "+
+				"for long",
 				"database", d.path, "bytes", size)
 		}
 	}
 }
 
-// moveLog moves the log into the database, as far as readers let it, by a connection that it opens and returns. It waits for no
-// reader. moved is false if that failed, which is logged.
+// moveLog moves the log into the database, as far as readers let it, by a connection that it opens and returns. It
+// waits for no reader. moved is false if that failed, which is logged.
 func (d *DB) moveLog(c *Conn) (_ *Conn, moved bool) {
 	if c == nil {
 		var err error
@@ -109,8 +111,8 @@ func (d *DB) moveLog(c *Conn) (_ *Conn, moved bool) {
 	return c, true
 }
 
-// truncateLog moves the rest of the log and empties it. It does not wait for readers: busy reports that one uses the log. Only
-// the writer calls it.
+// truncateLog moves the rest of the log and empties it. It does not wait for readers: busy reports that one uses the
+// log. Only the writer calls it.
 func (d *DB) truncateLog() (busy bool) {
 	if d.conn == nil || d.broken {
 		return false
@@ -135,7 +137,8 @@ func (d *DB) truncate() (busy bool, err error) {
 	return busy, errors.Join(err, d.conn.execText(fmt.Sprintf("PRAGMA busy_timeout=%d", busyTimeout)))
 }
 
-// inWriter has the writer run a task between two transactions, and waits for its end. It returns false if the database is closed.
+// inWriter has the writer run a task between two transactions, and waits for its end. It returns false if the database
+// is closed.
 func (d *DB) inWriter(task func()) bool {
 	done := make(chan struct{})
 	d.later(shared, func() {
@@ -150,7 +153,8 @@ func (d *DB) inWriter(task func()) bool {
 	}
 }
 
-// checkpointLog runs a checkpoint. busy reports that a reader kept it from completing, all that the whole log was moved.
+// checkpointLog runs a checkpoint. busy reports that a reader kept it from completing, all that the whole log was
+// moved.
 func checkpointLog(c *Conn, mode string) (busy, all bool, err error) {
 	var blocked, pages, moved int64
 	err = c.ints(shared, "PRAGMA wal_checkpoint("+mode+")", &blocked, &pages, &moved)

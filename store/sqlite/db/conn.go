@@ -11,8 +11,8 @@ import (
 	engine "modernc.org/sqlite"
 )
 
-// A Conn is a connection with its prepared statements, for one goroutine at a time. It calls the driver directly: at tens of
-// thousands of statements a second the layers of database/sql cost as much as SQLite.
+// A Conn is a connection with its prepared statements, for one goroutine at a time. It calls the driver directly: at
+// tens of thousands of statements a second the layers of database/sql cost as much as SQLite.
 type Conn struct {
 	raw   driverConn
 	stmts []driverStmt // by Statement; nil: not prepared yet
@@ -42,8 +42,8 @@ var shared = context.Background()
 // busyTimeout is how long a statement waits for another process's lock, such as a shell's, in milliseconds.
 const busyTimeout = 1000
 
-// cacheSize is the page cache of a connection, in KiB. The system caches the rest of the file. SQLite walks over the whole cache at
-// each commit that has split a page of an index.
+// cacheSize is the page cache of a connection, in KiB. The system caches the rest of the file. SQLite walks over the
+// whole cache at each commit that has split a page of an index.
 const cacheSize = 8 << 10
 
 // Removed rows are overwritten in the file, since they may hold secrets.
@@ -58,7 +58,8 @@ func connect(d driver.Driver, path string, reader bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;", busyTimeout, cacheSize) + zeroed
+	pragmas := fmt.Sprintf("PRAGMA busy_timeout=%d; PRAGMA cache_size=-%d; PRAGMA wal_autocheckpoint=0;",
+		busyTimeout, cacheSize) + zeroed
 	if reader {
 		pragmas += " PRAGMA query_only=1;"
 	}
@@ -117,7 +118,8 @@ func (c *Conn) Exec(id Statement, args ...driver.Value) (int64, error) {
 // ErrStop, returned by the function that is called with each row of a query, ends the query without an error.
 var ErrStop = errors.New("no more rows are wanted")
 
-// Query runs a statement and calls each with every row. The slice is overwritten by the next row; each may keep its values.
+// Query runs a statement and calls each with every row. The slice is overwritten by the next row; each may keep its
+// values.
 func (c *Conn) Query(ctx context.Context, id Statement, each func([]driver.Value) error, args ...driver.Value) error {
 	stmt, err := c.stmt(id)
 	if err != nil {

@@ -104,8 +104,8 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// release closes the connections and releases the lock. The last connection to close moves the log into the database and
-// removes it.
+// release closes the connections and releases the lock. The last connection to close moves the log into the database
+// and removes it.
 func (d *DB) release() error {
 	errs := []error{d.closeReaders()}
 	if d.conn != nil {
@@ -180,8 +180,8 @@ func (d *DB) recordFiles() {
 	d.filesUnseen = false
 }
 
-// checkFiles returns an error for a durable transaction if the files are not those that were opened. It is called before and
-// after it.
+// checkFiles returns an error for a durable transaction if the files are not those that were opened. It is called
+// before and after it.
 func (d *DB) checkFiles(durable bool) error {
 	if !durable {
 		return nil
@@ -189,7 +189,8 @@ func (d *DB) checkFiles(durable bool) error {
 	err := d.files.Check()
 	switch {
 	case err != nil && !d.lost:
-		d.log.Error("a file of the database is gone: nothing more is taken until it is back, and what was taken since the last checkpoint is lost with this process",
+		d.log.Error("a file of the database is gone: nothing more is taken until it is back, and what was taken "+
+			"since the last checkpoint is lost with this process",
 			"database", d.path, "err", err)
 	case err == nil && d.lost:
 		d.log.Info("the files of the database are back", "database", d.path)
@@ -219,8 +220,8 @@ func (d *DB) setSync(durable bool) error {
 	return nil
 }
 
-// resync moves the log into the database before a durable transaction if fsync has failed since. The system may treat what
-// it could not write as written, so that another fsync of the log would succeed without it.
+// resync moves the log into the database before a durable transaction if fsync has failed since. The system may treat
+// what it could not write as written, so that another fsync of the log would succeed without it.
 func (d *DB) resync(durable bool) error {
 	if !durable || !d.unsynced {
 		return nil
@@ -230,13 +231,15 @@ func (d *DB) resync(durable bool) error {
 	case err != nil:
 		return err
 	case busy:
-		return &store.UnavailableError{Reason: "the log of the database is in use: it has to be written anew after the disk has failed"}
+		return &store.UnavailableError{Reason: "the log of the database is in use: it has to be written anew after " +
+			"the disk has failed"}
 	}
 	d.unsynced = false
 	return nil
 }
 
-// noteWriterError notes an error of the writer outside a transaction, or of the checkpointer: an fsync of the log may have failed.
+// noteWriterError notes an error of the writer outside a transaction, or of the checkpointer: an fsync of the log may
+// have failed.
 func (d *DB) noteWriterError(verb string, err error) {
 	d.unsynced = d.unsynced || primaryCode(err) == lib.SQLITE_IOERR
 	d.Note(verb, err, false)

@@ -18,7 +18,9 @@ func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
 			do         func(t *testing.T, path string)
 		}{
 			{"removed", "was removed", func(*testing.T, string) {}},
-			{"replaced", "was replaced", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }},
+			{"replaced", "was replaced", func(t *testing.T, path string) {
+				require.NoError(t, os.WriteFile(path, nil, 0o600))
+			}},
 		} {
 			t.Run("db"+suffix+" "+c.name, func(t *testing.T) {
 				o := options(t)

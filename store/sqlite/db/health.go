@@ -32,8 +32,8 @@ type health struct {
 
 func newHealth(log *slog.Logger) *health { return &health{log: log, logged: make(map[string]int64)} }
 
-// note logs an error of the database, unless one of its kind was logged within logInterval. reading is set for reads, since a
-// later write does not show whether they work again. now is monotonic.
+// note logs an error of the database, unless one of its kind was logged within logInterval. reading is set for reads,
+// since a later write does not show whether they work again. now is monotonic.
 func (h *health) note(verb string, err error, reading bool, now int64) {
 	why := reason(err)
 	h.mu.Lock()
@@ -76,11 +76,12 @@ func (h *health) check(now int64) error {
 	}
 }
 
-// Note records an error of the database that no caller sees: it is logged, and Health may report it. reading is set for reads.
+// Note records an error of the database that no caller sees: it is logged, and Health may report it. reading is set for
+// reads.
 func (d *DB) Note(verb string, err error, reading bool) { d.health.note(verb, err, reading, d.now()) }
 
-// Health returns a store.UnavailableError if the file was found damaged since it was opened, or a read has failed within the
-// last minute. It makes no access.
+// Health returns a store.UnavailableError if the file was found damaged since it was opened, or a read has failed
+// within the last minute. It makes no access.
 func (d *DB) Health() error { return d.health.check(d.now()) }
 
 // unavailable is Unavailable for an error that it notes.

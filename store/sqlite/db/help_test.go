@@ -21,7 +21,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testSchema has a table of items.
-var testSchema = Schema{Version: 2, SQL: "CREATE TABLE items (n INTEGER PRIMARY KEY, body TEXT NOT NULL);", Counted: "items"}
+var testSchema = Schema{
+	Version: 2,
+	SQL:     "CREATE TABLE items (n INTEGER PRIMARY KEY, body TEXT NOT NULL);", Counted: "items",
+}
 
 var (
 	insertItem = NewStatement(`INSERT INTO items (body) VALUES (?)`)
@@ -100,7 +103,10 @@ func add(t testing.TB, d *database, n int) {
 
 // updateCall returns a call that is not durable.
 func updateCall() *testCall {
-	return &testCall{Verb: "update items", Weight: 1, Run: func(tx testTx) error { return tx.Exec(updateItem, "updated", int64(1)) }}
+	return &testCall{
+		Verb: "update items", Weight: 1,
+		Run: func(tx testTx) error { return tx.Exec(updateItem, "updated", int64(1)) },
+	}
 }
 
 // items counts the items of the last commit.
@@ -191,7 +197,8 @@ func shell(t *testing.T, path, sql string) {
 	require.NoError(t, c.close())
 }
 
-// hooked is a statement that calls hook before each use, with the number of uses, and fails with the error that hook returns.
+// hooked is a statement that calls hook before each use, with the number of uses, and fails with the error that hook
+// returns.
 type hooked struct {
 	driverStmt
 	used int

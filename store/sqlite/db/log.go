@@ -17,17 +17,17 @@ import (
 )
 
 // SQLite replays a write-ahead log over any file that it finds beside it. If the log was written for another file, for
-// instance because a backup was copied into its place after a crash, the result is a damaged database. SQLite stores nothing
-// that ties a log to its file, so this package does: the table wal_check holds a random mark and the one before it, alone on
-// its page. A new mark is written
+// instance because a backup was copied into its place after a crash, the result is a damaged database. SQLite stores
+// nothing that ties a log to its file, so this package does: the table wal_check holds a random mark and the one before
+// it, alone on its page. A new mark is written
 //
 //   - at the beginning of each log, so that the first such page in a log names the mark of the file under it;
-//   - before each checkpoint and when the database is closed, so that the mark of the file under a log is that of its last
-//     state, and no earlier copy has it.
+//   - before each checkpoint and when the database is closed, so that the mark of the file under a log is that of its
+//     last state, and no earlier copy has it.
 //
-// So the mark of a file, read without the log, is either the one that the log's first page names, or one of those in the
-// log, a part of which may be in the file already. A copy that was made while the same log was written has such a mark too:
-// replaying the log over it gives the last state.
+// So the mark of a file, read without the log, is either the one that the log's first page names, or one of those in
+// the log, a part of which may be in the file already. A copy that was made while the same log was written has such a
+// mark too: replaying the log over it gives the last state.
 
 // walCheck makes the table of marks.
 const walCheck = `
@@ -53,8 +53,8 @@ func (d *DB) markLog() {
 	d.countWritten(d.conn.written())
 }
 
-// markNewLog writes a mark into a log that has begun anew, as it may with the first write after a checkpoint that has moved
-// all of it. Only the writer calls it.
+// markNewLog writes a mark into a log that has begun anew, as it may with the first write after a checkpoint that has
+// moved all of it. Only the writer calls it.
 func (d *DB) markNewLog() {
 	if !d.checkpointed.Load() || d.conn == nil || d.broken {
 		return
@@ -85,8 +85,10 @@ type foreignLogError struct{ path, why string }
 
 func (e *foreignLogError) Error() string {
 	name := filepath.Base(e.path)
-	return fmt.Sprintf("the log %s-wal does not belong to the database %s: %s. Was the database replaced, by a backup perhaps? "+
-		"To use the file as it is, move %s-wal out of the way (\"ringback restore\" does); what is in it and not in the file is then lost",
+	return fmt.Sprintf("the log %s-wal does not belong to the database %s: %s. Was the database replaced, by a "+
+		"backup perhaps? "+
+		"To use the file as it is, move %s-wal out of the way (\"ringback restore\" does); what is in it and not in "+
+		"the file is then lost",
 		name, e.path, e.why, name)
 }
 
@@ -96,8 +98,8 @@ func IsForeignLog(err error) bool {
 	return ok
 }
 
-// checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no connection
-// of this process may use the database meanwhile. A log or a file that cannot be judged passes.
+// checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no
+// connection of this process may use the database meanwhile. A log or a file that cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
 	log, err := readLog(path+file.WAL, 0)
 	if err != nil || log.frames == 0 {
@@ -136,8 +138,8 @@ func checkLog(ctx context.Context, path string) error {
 	return &foreignLogError{path, "it was begun over another state of the file"}
 }
 
-// fileMark reads the mark of a database file without its log, and the number of its page. The mark is 0 if the file has none or
-// cannot be read without the log.
+// fileMark reads the mark of a database file without its log, and the number of its page. The mark is 0 if the file has
+// none or cannot be read without the log.
 func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
 	c, err := connectImmutable(path)
 	if err != nil {
@@ -145,7 +147,8 @@ func fileMark(ctx context.Context, path string) (page uint32, mark int64) {
 	}
 	defer c.close()
 	var root int64
-	if err := c.ints(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = 'wal_check'", &root, &mark); err != nil {
+	if err := c.ints(ctx, "SELECT rootpage, (SELECT mark FROM wal_check) FROM sqlite_schema WHERE name = "+
+		"'wal_check'", &root, &mark); err != nil {
 		return 0, 0 // among others: a file whose tables are in the log alone
 	}
 	return uint32(root), mark
@@ -164,8 +167,8 @@ const (
 	frameHeaderSize = 24
 )
 
-// readLog reads the frames of a log that SQLite would replay (and those after the last commit), and the marks on a page. A
-// log that is missing or invalid has no frames.
+// readLog reads the frames of a log that SQLite would replay (and those after the last commit), and the marks on a
+// page. A log that is missing or invalid has no frames.
 func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -240,8 +243,8 @@ func (c *checksum) is(b []byte) bool {
 	return binary.BigEndian.Uint32(b) == c.s0 && binary.BigEndian.Uint32(b[4:]) == c.s1
 }
 
-// parseMark reads the row of wal_check from its page: a leaf of a table with one cell, whose record has three columns. The
-// first is the rowid and stored as NULL.
+// parseMark reads the row of wal_check from its page: a leaf of a table with one cell, whose record has three columns.
+// The first is the rowid and stored as NULL.
 func parseMark(page []byte) (mark, base int64, ok bool) {
 	const leaf = 13
 	if page[0] != leaf || binary.BigEndian.Uint16(page[3:]) != 1 {

@@ -101,7 +101,8 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 	count := func(o Options) (n int64) {
 		c := dial(t, o.Path, false)
 		ok := ""
-		require.NoError(t, c.QueryText(t.Context(), "SELECT (SELECT count(*) FROM items NOT INDEXED), integrity_check FROM pragma_integrity_check", func(v []driver.Value) error {
+		require.NoError(t, c.QueryText(t.Context(), "SELECT (SELECT count(*) FROM items NOT INDEXED), "+
+			"integrity_check FROM pragma_integrity_check", func(v []driver.Value) error {
 			n, ok = Int(v[0]), Text(v[1])
 			return nil
 		}))
@@ -121,7 +122,8 @@ func TestCheckLog_TakesEveryCrashAndRefusesEveryForeignLog(t *testing.T) {
 				refused++
 				continue
 			}
-			require.EqualValues(t, later.items, count(o), "the log of %d over the copy of %d: it has all that was written since", i, k)
+			require.EqualValues(t, later.items, count(o),
+				"the log of %d over the copy of %d: it has all that was written since", i, k)
 		}
 	}
 	require.Greater(t, refused, steps*steps/8)

@@ -25,8 +25,8 @@ func newReaders() chan *Conn {
 	return idle
 }
 
-// Read runs do on a snapshot of the last commit, for at most five seconds. It never delays the writer. verb says what is done, for
-// errors: "list jobs".
+// Read runs do on a snapshot of the last commit, for at most five seconds. It never delays the writer. verb says what
+// is done, for errors: "list jobs".
 func (d *DB) Read(ctx context.Context, verb string, do func(context.Context, *Conn) error) error {
 	if err := d.Usable(ctx, verb); err != nil {
 		return err
@@ -69,13 +69,15 @@ func (c *Conn) snapshot(ctx context.Context, do func(context.Context, *Conn) err
 	return do(ctx, c)
 }
 
-// readError returns the error of a read: the caller's context has ended, the read took too long, or the database failed.
+// readError returns the error of a read: the caller's context has ended, the read took too long, or the database
+// failed.
 func (d *DB) readError(ctx, limited context.Context, verb string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", verb, ContextError(ctx))
 	case limited.Err() != nil:
-		return fmt.Errorf("%s: %w", verb, &store.UnavailableError{Reason: "reading the database took too long", Err: limited.Err()})
+		return fmt.Errorf("%s: %w", verb, &store.UnavailableError{Reason: "reading the database took too " +
+			"long", Err: limited.Err()})
 	default:
 		return fmt.Errorf("%s: %w", verb, d.unavailable(verb, err, true))
 	}

@@ -80,7 +80,8 @@ func TestRead_PanicInARowEndsTheSnapshot(t *testing.T) {
 	for range readerCount { // the pool hands them out in turn
 		require.Panics(t, func() {
 			_ = d.Read(t.Context(), "read items", func(ctx context.Context, c *Conn) error {
-				return c.QueryText(ctx, "SELECT n FROM items", func([]driver.Value) error { panic("a fault of the caller") })
+				return c.QueryText(ctx, "SELECT n FROM items",
+					func([]driver.Value) error { panic("a fault of the caller") })
 			})
 		})
 	}

@@ -19,10 +19,12 @@ type Schema struct {
 func (s Schema) checkVersion(path string, version int64) error {
 	switch {
 	case version > s.Version:
-		return fmt.Errorf("the database %s has schema %d, made by a newer version of this program; this one reads schema %d",
+		return fmt.Errorf("the database %s has schema %d, made by a newer version of this program; this one reads "+
+			"schema %d",
 			path, version, s.Version)
 	case version < s.Version:
-		return fmt.Errorf("the database %s has schema %d, made by an older version of this program that was never released; "+
+		return fmt.Errorf("the database %s has schema %d, made by an older version of this program that was never "+
+			"released; "+
 			"this one reads schema %d: use another file", path, version, s.Version)
 	}
 	return nil
@@ -31,7 +33,8 @@ func (s Schema) checkVersion(path string, version int64) error {
 // check returns an error for a database of another program, or with another schema.
 func (s Schema) check(ctx context.Context, c *Conn, path string) error {
 	var version, tables int64
-	if err := c.ints(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('wal_check', '"+s.Counted+"')) FROM pragma_user_version", &version, &tables); err != nil {
+	if err := c.ints(ctx, "SELECT user_version, (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "+
+		"('wal_check', '"+s.Counted+"')) FROM pragma_user_version", &version, &tables); err != nil {
 		return fmt.Errorf("read %s: %w", path, Unavailable(err))
 	}
 	if version == 0 || tables != 2 {
@@ -62,7 +65,8 @@ func (s Schema) prepare(c *Conn, path string) error {
 	if err := c.execText("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
-	if err := c.execText(fmt.Sprintf("BEGIN IMMEDIATE; %s %s PRAGMA user_version=%d; COMMIT", walCheck, s.SQL, s.Version)); err != nil {
+	if err := c.execText(fmt.Sprintf("BEGIN IMMEDIATE; %s %s PRAGMA user_version=%d; "+
+		"COMMIT", walCheck, s.SQL, s.Version)); err != nil {
 		return fmt.Errorf("make the tables: %w", err)
 	}
 	return nil

@@ -26,8 +26,8 @@ func (t *Tx) Change(id Statement, args ...driver.Value) (int64, error) {
 	return t.Conn.Exec(id, args...)
 }
 
-// Begin begins the transaction unless it has begun. Many reads that a write will follow are cheaper within it, since each
-// read alone takes and releases a lock.
+// Begin begins the transaction unless it has begun. Many reads that a write will follow are cheaper within it, since
+// each read alone takes and releases a lock.
 func (t *Tx) Begin() error {
 	if t.begun {
 		return nil

@@ -8,8 +8,8 @@ import (
 // VacuumPages is how many free pages Vacuum gives back to the file system at once.
 const VacuumPages = 512
 
-// Vacuum has the writer give some free pages back to the file system, if they are an eighth of the file or more. It reports
-// whether there are more of them.
+// Vacuum has the writer give some free pages back to the file system, if they are an eighth of the file or more. It
+// reports whether there are more of them.
 func (d *DB) Vacuum(ctx context.Context) (more bool) {
 	done := make(chan bool, 1)
 	d.later(ctx, func() { done <- d.vacuum() })
@@ -39,8 +39,8 @@ func (d *DB) vacuum() (more bool) {
 	return enough && after < before
 }
 
-// freePages returns the number of free pages, and whether they are enough to be given back: fewer than an eighth of the file
-// are soon used again.
+// freePages returns the number of free pages, and whether they are enough to be given back: fewer than an eighth of the
+// file are soon used again.
 func (d *DB) freePages() (free int64, enough bool) {
 	var pages int64
 	if err := d.conn.ints(shared, "SELECT * FROM pragma_freelist_count, pragma_page_count", &free, &pages); err != nil {

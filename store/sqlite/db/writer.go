@@ -13,8 +13,8 @@ type UnitOfWork interface {
 	Flush() error
 	// Apply is called after the commit.
 	Apply()
-	// Undo restores memory after the transaction has failed. It reports whether the cause has shown what to leave alone, so
-	// that the transaction may succeed if it is run again.
+	// Undo restores memory after the transaction has failed. It reports whether the cause has shown what to leave
+	// alone, so that the transaction may succeed if it is run again.
 	Undo(cause error) (again bool)
 }
 
@@ -31,12 +31,13 @@ type Writer[U UnitOfWork] struct {
 type Call[U UnitOfWork] struct {
 	// Verb says what it does, for errors: "insert jobs".
 	Verb string
-	// Run does it. It must change nothing before it has found every reason not to. It may run again after the transaction
-	// was rolled back. An Error rolls the transaction back; any other error is the result of the call.
+	// Run does it. It must change nothing before it has found every reason not to. It may run again after the
+	// transaction was rolled back. An Error rolls the transaction back; any other error is the result of the call.
 	Run func(U) error
 	// Durable calls return after fsync.
 	Durable bool
-	// Gone, if set, returns the reason why the caller has left, or nil. The call is not made for a caller that has left.
+	// Gone, if set, returns the reason why the caller has left, or nil. The call is not made for a caller that has
+	// left.
 	Gone func() error
 	// Weight is about how many rows it writes.
 	Weight int
@@ -51,8 +52,8 @@ const (
 	groupCalls  = 1024
 )
 
-// Open locks and opens a database, or makes it. begin is called at the beginning of each transaction. ctx limits the opening,
-// not the life of the database.
+// Open locks and opens a database, or makes it. begin is called at the beginning of each transaction. ctx limits the
+// opening, not the life of the database.
 func Open[U UnitOfWork](ctx context.Context, o Options, begin func(*Tx) U) (*Writer[U], error) {
 	d, err := open(ctx, o)
 	if err != nil {
@@ -96,8 +97,9 @@ func (w *Writer[U]) Close() error {
 	return nil
 }
 
-// Submit hands a call to the writer and waits for its commit. If ctx ends first, the call may still take effect, and what
-// Run writes to belongs to the writer: it is the caller's only after Submit has returned nil or the call's own error.
+// Submit hands a call to the writer and waits for its commit. If ctx ends first, the call may still take effect, and
+// what Run writes to belongs to the writer: it is the caller's only after Submit has returned nil or the call's own
+// error.
 func (w *Writer[U]) Submit(ctx context.Context, c *Call[U]) error {
 	if err := w.Usable(ctx, c.Verb); err != nil {
 		return err
@@ -167,9 +169,9 @@ func (w *Writer[U]) gather(first *Call[U]) []*Call[U] {
 	return group
 }
 
-// commitAndReply commits a group and answers its callers. If the transaction fails for a reason that may lie in one call,
-// each call is tried and answered alone, so that only one that cannot be written fails. That ends with the first error that
-// affects all of them, and when the database is closed.
+// commitAndReply commits a group and answers its callers. If the transaction fails for a reason that may lie in one
+// call, each call is tried and answered alone, so that only one that cannot be written fails. That ends with the first
+// error that affects all of them, and when the database is closed.
 func (w *Writer[U]) commitAndReply(group []*Call[U]) {
 	err := w.commit(group)
 	if err == nil || len(group) == 1 || w.broken || affectsAll(err) {
@@ -276,8 +278,8 @@ func (w *Writer[U]) abort(tx *Tx, t U, cause error) (again bool, err error) {
 	if !tx.begun {
 		return again, cause
 	}
-	// SQLite may have rolled back itself, after a full disk for instance. Then there is no transaction, and a new one can
-	// begin.
+	// SQLite may have rolled back itself, after a full disk for instance. Then there is no transaction, and a new one
+	// can begin.
 	if _, err = w.conn.Exec(rollback); err != nil {
 		if _, err = w.conn.Exec(beginWrite); err == nil {
 			_, err = w.conn.Exec(rollback)

@@ -182,7 +182,8 @@ func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
 	require.Greater(t, before, int64(1<<20))
 
 	reader := openReader(t, o.Path)
-	require.ErrorContains(t, d.Submit(t.Context(), insertCall(1, 1)), "written anew", "a reader keeps the log from its end")
+	require.ErrorContains(t, d.Submit(t.Context(), insertCall(1, 1)), "written anew",
+		"a reader keeps the log from its end")
 	require.NoError(t, reader.close())
 
 	add(t, d, 1)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Check returns why Acquire refuses a database apart from its users, and changes nothing. The database may be missing: its folder must
-// be there. It opens no file, as closing one would release the locks that this process has on it.
+// Check returns why Acquire refuses a database apart from its users, and changes nothing. The database may be missing:
+// its folder must be there. It opens no file, as closing one would release the locks that this process has on it.
 func Check(path string) error {
 	if err := checkPlace(path); err != nil {
 		return err
@@ -63,7 +63,8 @@ func checkLinks(path string) error {
 		return fmt.Errorf("look at the database: %w", err)
 	}
 	if n := links(info); n > 1 {
-		return fmt.Errorf("the database %s has %d names (hard links): its log %s-wal belongs to one of them alone; remove the others, or copy the file",
+		return fmt.Errorf("the database %s has %d names (hard links): its log %s-wal belongs to one of them alone; "+
+			"remove the others, or copy the file",
 			path, n, filepath.Base(path))
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// WithoutOwner runs do with a share of the lock of a database, unless another process has the lock. Acquire waits for do. It creates
-// no lock file.
+// WithoutOwner runs do with a share of the lock of a database, unless another process has the lock. Acquire waits for
+// do. It creates no lock file.
 func WithoutOwner(path string, do func() error) (err error) {
 	if _, err := os.Stat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
 		return do()

@@ -1,5 +1,5 @@
-// Package file finds, locks and watches the files of a SQLite database: the database itself, its write-ahead log (-wal), its
-// shared memory (-shm) and the lock file (.lock) that keeps a second process away.
+// Package file finds, locks and watches the files of a SQLite database: the database itself, its write-ahead log
+// (-wal), its shared memory (-shm) and the lock file (.lock) that keeps a second process away.
 //
 // It opens no connection and knows nothing of what the files contain.
 package file

@@ -26,8 +26,8 @@ func (l *Lock) Unlock() error {
 	return errors.Join(l.inode.Close(), l.file.Unlock())
 }
 
-// Resolve returns the path of the database without symbolic links. SQLite names the files beside it (-wal, -shm) after that
-// path, and so does the lock file: all names of a database share them.
+// Resolve returns the path of the database without symbolic links. SQLite names the files beside it (-wal, -shm) after
+// that path, and so does the lock file: all names of a database share them.
 func Resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -58,9 +58,9 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("too many symbolic links lead from %s to a database", path)
 }
 
-// Acquire locks a database and creates its file if it is missing. It fails while another process has the lock. Unless the file is
-// going to be replaced, it also fails for a file with several hard links: the log lies beside one of the names, and a
-// process that opens another name would not see it.
+// Acquire locks a database and creates its file if it is missing. It fails while another process has the lock. Unless
+// the file is going to be replaced, it also fails for a file with several hard links: the log lies beside one of the
+// names, and a process that opens another name would not see it.
 func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (*Lock, error) {
 	if err := checkPlace(path); err != nil {
 		return nil, err
@@ -74,7 +74,8 @@ func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (
 		return nil, fmt.Errorf("wait for the lock %s: %w", lock.Path(), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w (the file system must have locks; network file systems are not supported)", lock.Path(), err)
+		return nil, fmt.Errorf("lock %s: %w (the file system must have locks; network file systems are not supported)",
+			lock.Path(), err)
 	}
 	if !ok {
 		return nil, fmt.Errorf("another process uses the database %s (it holds %s)", path, lock.Path())
@@ -87,14 +88,15 @@ func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (
 }
 
 const (
-	// shareTimeout bounds how long Acquire waits for those that share the lock: they read the log, mostly for less than a second.
-	// After shareWarning it says so.
+	// shareTimeout bounds how long Acquire waits for those that share the lock: they read the log, mostly for less than
+	// a second. After shareWarning it says so.
 	shareTimeout = 10 * time.Second
 	shareWarning = time.Second
 	sharePause   = 20 * time.Millisecond
 )
 
-// lockUnlessOwned takes a lock, unless another process has it as a whole. It waits for those that share it, until ctx ends.
+// lockUnlessOwned takes a lock, unless another process has it as a whole. It waits for those that share it, until ctx
+// ends.
 func lockUnlessOwned(ctx context.Context, lock *flock.Flock, log *slog.Logger) (bool, error) {
 	began, warned := time.Now(), false
 	for ctx.Err() == nil {
@@ -110,7 +112,8 @@ func lockUnlessOwned(ctx context.Context, lock *flock.Flock, log *slog.Logger) (
 			return false, err
 		}
 		if waited > shareWarning && !warned {
-			log.Warn("waiting for a process that reads the log of the database", "lock", lock.Path(), "at_most", shareTimeout)
+			log.Warn("waiting for a process that reads the log of the database", "lock",
+				lock.Path(), "at_most", shareTimeout)
 			warned = true
 		}
 		select {
@@ -153,16 +156,18 @@ func restrict(path string, log *slog.Logger) error {
 	}
 	for name, mode := range exposed {
 		if err := os.Chmod(name, mode&^0o077); err != nil {
-			log.Warn("the database may be read by other users, and its mode cannot be changed", "file", name, "mode", mode.String(), "err", err)
+			log.Warn("the database may be read by other users, and its mode cannot be changed", "file", name, "mode",
+				mode.String(), "err", err)
 			continue
 		}
-		log.Warn("the database could be read by other users; its mode was changed", "file", name, "was", mode.String(), "mode", (mode &^ 0o077).String())
+		log.Warn("the database could be read by other users; its mode was changed", "file", name, "was", mode.String(),
+			"mode", (mode &^ 0o077).String())
 	}
 	return nil
 }
 
-// Create creates a database file that its owner alone can read, since rows may hold secrets. SQLite gives the files beside
-// it the same mode. If the file exists, Create checks that it can be written.
+// Create creates a database file that its owner alone can read, since rows may hold secrets. SQLite gives the files
+// beside it the same mode. If the file exists, Create checks that it can be written.
 func Create(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {

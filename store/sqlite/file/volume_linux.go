@@ -11,7 +11,8 @@ import (
 
 // kinds are the names of file systems by their number (statfs(2)) that are not for databases, or lose them.
 var kinds = map[int64]string{
-	0x6969: "nfs", 0xff534d42: "cifs", 0xfe534d42: "smb2", 0x517b: "smb", 0x01021997: "9p", 0x65735546: "fuse", 0x00c36400: "ceph",
+	0x6969: "nfs", 0xff534d42: "cifs", 0xfe534d42: "smb2", 0x517b: "smb", 0x01021997: "9p",
+	0x65735546: "fuse", 0x00c36400: "ceph",
 	0x794c7630: "overlay", 0x01021994: "tmpfs", 0x858458f6: "ramfs", 0x5346414f: "afs", 0x61756673: "aufs",
 	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0xf2f52010: "f2fs",
 }
@@ -33,10 +34,12 @@ func ReadVolume(folder string) (Volume, error) {
 	if !known {
 		kind = fmt.Sprintf("type %#x", number)
 	}
-	return Volume{Kind: kind, Free: int64(stat.Bavail) * int64(stat.Bsize)}, nil //nolint:unconvert // narrower on some processors
+	//nolint:unconvert // narrower on some processors
+	return Volume{Kind: kind, Free: int64(stat.Bavail) * int64(stat.Bsize)}, nil
 }
 
-// Owner returns the process that has the lock of a database; zero: none, or not known, as of a process in another container.
+// Owner returns the process that has the lock of a database; zero: none, or not known, as of a process in another
+// container.
 func Owner(path string) (pid int) {
 	info, err := os.Stat(path + lockSuffix)
 	if err != nil {

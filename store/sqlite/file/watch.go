@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A Watch detects that the database or a file beside it was removed or replaced since it was opened: what is written to such
-// a file is lost with the process. It is safe for concurrent use.
+// A Watch detects that the database or a file beside it was removed or replaced since it was opened: what is written to
+// such a file is lost with the process. It is safe for concurrent use.
 type Watch struct {
 	path string
 
@@ -23,8 +23,8 @@ type Watch struct {
 // NewWatch returns a watch of the database at path that has recorded nothing yet.
 func NewWatch(path string) *Watch { return &Watch{path: path} }
 
-// Record records the files as they are now. The log and the shared memory exist from the first transaction until the last
-// connection is closed.
+// Record records the files as they are now. The log and the shared memory exist from the first transaction until the
+// last connection is closed.
 func (w *Watch) Record() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,8 +38,8 @@ func (w *Watch) Record() error {
 	return nil
 }
 
-// ForgetLog drops what was recorded of the log and the shared memory. It is called before the last connection is closed, which
-// removes them.
+// ForgetLog drops what was recorded of the log and the shared memory. It is called before the last connection is
+// closed, which removes them.
 func (w *Watch) ForgetLog() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,8 @@ func (w *Watch) Check() error {
 		} else if err != nil {
 			what = "cannot be found"
 		}
-		return &store.UnavailableError{Reason: "the database file " + filepath.Base(name) + " " + what + " while it is in use", Err: err}
+		return &store.UnavailableError{Reason: "the database file " + filepath.Base(name) + " " + what +
+			" while it is in use", Err: err}
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func (k *Keeper) Carry(ctx context.Context, token store.Token, options store.Car
 	options.Queues = cmp.Or(options.Queues, carryQueues)
 	options.Jobs = cmp.Or(options.Jobs, carryJobs)
 	options.Ready = cmp.Or(options.Ready, carryReady)
-	options.SkipOutbox, options.OutboxBytes = max(options.SkipOutbox, 0), cmp.Or(max(options.OutboxBytes, 0), store.OutboxBytes)
+	options.SkipOutbox, options.OutboxBytes = max(options.SkipOutbox, 0), cmp.Or(max(options.OutboxBytes, 0),
+		store.OutboxBytes)
 	var damagedLease *memory.Lease // the writer's until it has answered
 	carryOnce := func() (store.CarryResult, error) {
 		c := op{Verb: "carry jobs", Weight: options.Jobs}
@@ -160,8 +161,9 @@ func (r *round) expireLeases() (queues []*memory.Queue, err error) {
 	return queues, nil
 }
 
-// visitQueues visits some queues and those whose time on the agenda has come. It removes the latter from the agenda; NextMoment
-// plans them again. Due jobs go before repeated wake-ups, but neither takes more than half of a round from the other.
+// visitQueues visits some queues and those whose time on the agenda has come. It removes the latter from the agenda;
+// NextMoment plans them again. Due jobs go before repeated wake-ups, but neither takes more than half of a round from
+// the other.
 func (r *round) visitQueues(queues []*memory.Queue) error {
 	for _, q := range queues {
 		if err := r.visit(q); err != nil {
@@ -221,7 +223,8 @@ func (r *round) visit(q *memory.Queue) error {
 		return err
 	}
 	silent := q.Ready == 0 || q.Silent || ordered // no wake-up was sent for its jobs
-	moved, err := r.MarkReady(q, min(r.options.Jobs-r.result.Moved-r.result.ExpiredLeases, r.options.Ready-int(q.Ready)))
+	moved, err := r.MarkReady(q,
+		min(r.options.Jobs-r.result.Moved-r.result.ExpiredLeases, r.options.Ready-int(q.Ready)))
 	r.result.Moved += moved
 	if !silent && q.NotifiedAt+int64(store.RenotifyAfter) > r.Now.Mono {
 		return err
@@ -236,8 +239,8 @@ func (r *round) visit(q *memory.Queue) error {
 	return err
 }
 
-// readOutbox returns the oldest entries after those that the round skips, at most store.MaxBatch. One that cannot be read stays
-// where it is and keeps nothing back.
+// readOutbox returns the oldest entries after those that the round skips, at most store.MaxBatch. One that cannot be
+// read stays where it is and keeps nothing back.
 func (r *round) readOutbox() error {
 	c := &r.result
 	waiting, room := r.Mem.Outbox-int64(r.options.SkipOutbox), r.options.OutboxBytes

@@ -29,8 +29,8 @@ func New(w *db.Writer[*work.Unit], now clock.Reader, log *slog.Logger) *Keeper {
 	return &Keeper{db: w, clock: now, unreadable: limitedlog.Log{Logger: log, Interval: time.Minute}}
 }
 
-// Repair implements store.Keeper. There is nothing to repair: what belongs together is one transaction, and a file that lost its
-// last ones is the file as it was before.
+// Repair implements store.Keeper. There is nothing to repair: what belongs together is one transaction, and a file that
+// lost its last ones is the file as it was before.
 func (k *Keeper) Repair(ctx context.Context) (store.RepairResult, error) {
 	return store.RepairResult{Complete: true, Wait: -1}, ctx.Err()
 }

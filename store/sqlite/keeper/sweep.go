@@ -26,7 +26,10 @@ const idleLook = time.Minute
 // Sweep implements store.Keeper. Topics within their bounds of retention cost nothing but a look at memory.
 func (k *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	limit = min(limit, sweepMost)
-	result, err := work.Submit(ctx, k.db, token, op{Verb: "sweep", Weight: limit}, lightWeight, func(u *work.Unit) (store.SweepResult, error) {
+	result, err := work.Submit(ctx, k.db, token, op{
+		Verb:   "sweep",
+		Weight: limit,
+	}, lightWeight, func(u *work.Unit) (store.SweepResult, error) {
 		s := &sweep{Unit: u, limit: limit}
 		err := s.sweep()
 		return s.result, err
@@ -219,8 +222,9 @@ func (s *sweep) removeLanes() error {
 	return nil
 }
 
-// unloadLanes drops the wake-ups of lanes without jobs, and lanes from memory that have been idle since the last check, a minute ago or
-// more. A lane that is to be removed stays until it is: nothing would find its row before the next Open.
+// unloadLanes drops the wake-ups of lanes without jobs, and lanes from memory that have been idle since the last check,
+// a minute ago or more. A lane that is to be removed stays until it is: nothing would find its row before the next
+// Open.
 func (s *sweep) unloadLanes() {
 	m := s.Mem
 	if s.Now.Mono-m.IdleLooked < int64(idleLook) {
@@ -256,8 +260,8 @@ func regrown[K comparable, V any](m map[K]V) map[K]V {
 // removed is the name of the topic that has the counts of those that were removed. No job can name it.
 const removed = ""
 
-// removeTopics removes topics that nothing refers to: no job, kept or not, no lane, no policy, no id that is remembered, no start
-// that a rate counts and no alarm. Their counts are kept together.
+// removeTopics removes topics that nothing refers to: no job, kept or not, no lane, no policy, no id that is
+// remembered, no start that a rate counts and no alarm. Their counts are kept together.
 func (s *sweep) removeTopics() error {
 	looked := 0
 	for name, t := range s.Mem.Topics {
@@ -273,7 +277,8 @@ func (s *sweep) removeTopics() error {
 		if err != nil {
 			return err
 		}
-		if gone == 0 { // it has lanes with settings: it keeps no other from its turn, and Sweep is not called again at once for it
+		// it has lanes with settings: it keeps no other from its turn, and Sweep is not called again at once for it
+		if gone == 0 {
 			t.InUseUntil = s.Now.Mono + int64(idleLook)
 			continue
 		}

@@ -11,19 +11,19 @@ import (
 
 // An Agenda is when the carrier has something to do. It has three heaps, because two clocks rule it:
 //
-//	heap             of                                    by          at
-//	dues             queues that wait for their first job  wall        its due time
-//	renotifications  queues that have something to claim   monotonic   their last wake-up + store.RenotifyAfter, or the end
-//	                                                                   of what blocks them
-//	leases           claimed jobs                          monotonic   the expiry of their lease
+//	heap             of                                    by         at
+//	dues             queues that wait for their first job  wall       its due time
+//	renotifications  queues that have something to claim   monotonic  their last wake-up + store.RenotifyAfter,
+//	                                                                  or the end of what blocks them
+//	leases           claimed jobs                          monotonic  the expiry of their lease
 //
 // A queue is in at most one of the first two: in neither while it is blocked or nothing waits in it.
 type Agenda struct {
 	Dues, Renotifications, Leases Moments
 }
 
-// A Slot is an entry of one heap. Slots of the same time are ordered by number, which is that of the queue's first job or of
-// the leased one: jobs that were registered one after the other lie side by side in the database.
+// A Slot is an entry of one heap. Slots of the same time are ordered by number, which is that of the queue's first job
+// or of the leased one: jobs that were registered one after the other lie side by side in the database.
 type Slot struct {
 	At, N int64
 	Pos   int // -1: nowhere
@@ -105,8 +105,8 @@ func (a *Agenda) Plan(q *Queue, now clock.Instant) {
 // Never is the wait of an empty agenda.
 const Never = time.Duration(math.MaxInt64)
 
-// Next returns the wait until the first entry, 0 if its time has come, Never if the agenda is empty. expired is whether leases that
-// have expired count.
+// Next returns the wait until the first entry, 0 if its time has come, Never if the agenda is empty. expired is whether
+// leases that have expired count.
 func (a *Agenda) Next(now clock.Instant, expired bool) time.Duration {
 	wait := Never
 	if len(a.Dues) > 0 {

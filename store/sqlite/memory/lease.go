@@ -8,9 +8,9 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// A Batch is a row of the table leases: jobs that were claimed together. A job's own row does not change when it is claimed,
-// nor any index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were in, so that
-// both touch few pages, wherever the jobs lie.
+// A Batch is a row of the table leases: jobs that were claimed together. A job's own row does not change when it is
+// claimed, nor any index: a claim writes a row for all its jobs, a settlement writes the rows again that its jobs were
+// in, so that both touch few pages, wherever the jobs lie.
 type Batch struct {
 	Number  int64
 	Claimed int64 // by the wall clock

@@ -23,11 +23,12 @@ type Queue struct {
 	LaneConfig *LaneConfig // the lane's settings; nil: those of the topic apply
 	Owners     leaseOwners
 	QueueNumbers
-	Saved        QueueNumbers // as at the beginning of the transaction SavedIn
-	SavedIn      uint64
-	IdleIn       uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
-	InClaim      bool   // a claim has found jobs of it that it has not taken yet; after a failed claim it may still be set
-	Damaged      bool   // its jobs cannot be found: it is blocked until the store is opened again
+	Saved   QueueNumbers // as at the beginning of the transaction SavedIn
+	SavedIn uint64
+	IdleIn  uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
+	// a claim has found jobs of it that it has not taken yet; after a failed claim it may still be set
+	InClaim      bool
+	Damaged      bool // its jobs cannot be found: it is blocked until the store is opened again
 	DueSlot      Slot
 	RenotifySlot Slot
 	notified     string // the group of Wakeups in which it is, whose lock guards it; empty: none
@@ -36,13 +37,13 @@ type Queue struct {
 // QueueNumbers is what a transaction changes of a queue.
 type QueueNumbers struct {
 	Waiting, Running, Rows int64 // jobs: unfinished without a lease, leased, all
-	// Ready counts the waiting jobs up to Mark: those that were due when they came, or were counted as due since. Silent is set
-	// when no wake-up was sent for the first of them.
+	// Ready counts the waiting jobs up to Mark: those that were due when they came, or were counted as due since.
+	// Silent is set when no wake-up was sent for the first of them.
 	Ready  int64
 	Mark   table.Key
 	Silent bool
-	// Head is the first waiting job if HeadKnown. Of an ordered queue it is the job whose turn it is, if that is due, else the
-	// moment at which there may be one.
+	// Head is the first waiting job if HeadKnown. Of an ordered queue it is the job whose turn it is, if that is due,
+	// else the moment at which there may be one.
 	Head       table.Key
 	HeadKnown  bool
 	Order      Order
@@ -50,8 +51,8 @@ type QueueNumbers struct {
 	Throttle   *throttle.Throttle // nil: no throttle
 }
 
-// An Order says how far the waiting jobs of an ordered queue are in order in the database. It is zero while the queue is not
-// ordered, and when it was read from there.
+// An Order says how far the waiting jobs of an ordered queue are in order in the database. It is zero while the queue
+// is not ordered, and when it was read from there.
 type Order struct {
 	On    bool      // the queue's head was found in order
 	Done  bool      // all are
@@ -61,8 +62,8 @@ type Order struct {
 // Due reports whether a waiting job is due. Head must be known.
 func (q *Queue) Due(now clock.Instant) bool { return q.Waiting > 0 && q.Head.Due <= now.Millis }
 
-// A LaneConfig is the part of a lane's settings that a queue keeps in memory. Their document is read for a caller who does
-// not know it yet.
+// A LaneConfig is the part of a lane's settings that a queue keeps in memory. Their document is read for a caller who
+// does not know it yet.
 type LaneConfig struct {
 	Revision int64
 	Own      policy.Limits
@@ -90,7 +91,8 @@ func (q *Queue) Group() string {
 	return store.GroupOf(q.Name.Namespace, q.Name.Topic, q.Topic.Limits.Deliver)
 }
 
-// Room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's concurrency.
+// Room is how many more jobs of the queue may be claimed now, if the caller may hold ahead jobs beyond the lane's
+// concurrency.
 func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
 	limits := q.Limits()
 	if limits.Paused || q.Damaged {
@@ -118,7 +120,8 @@ func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
 // Blocked reports whether no job of the queue may be claimed now.
 func (q *Queue) Blocked(now clock.Instant) bool { return q.Room(now, 0) == 0 }
 
-// FreeAt returns the monotonic time from which on no throttle blocks the queue; ever is false if something else blocks it.
+// FreeAt returns the monotonic time from which on no throttle blocks the queue; ever is false if something else blocks
+// it.
 func (q *Queue) FreeAt(now clock.Instant) (at int64, ever bool) {
 	limits := q.Limits()
 	if limits.Paused || q.Damaged || q.Running >= int64(limits.Concurrency) {
@@ -130,8 +133,8 @@ func (q *Queue) FreeAt(now clock.Instant) (at int64, ever bool) {
 	return max(q.Throttle.Until, q.Throttle.Starts.Free(limits.Rate, now)), !q.BreakerOpen(now) || q.Running == 0
 }
 
-// BreakerOpen reports whether the lane's breaker is open, or waits for its probe. It is forgotten store.BreakerRetention after its cooldown, unless
-// a job is running.
+// BreakerOpen reports whether the lane's breaker is open, or waits for its probe. It is forgotten
+// store.BreakerRetention after its cooldown, unless a job is running.
 func (q *Queue) BreakerOpen(now clock.Instant) bool {
 	g := q.Throttle
 	return g != nil && g.Open && (q.Running > 0 || now.Mono <= g.Until+int64(store.BreakerRetention))
@@ -140,7 +143,8 @@ func (q *Queue) BreakerOpen(now clock.Instant) bool {
 // ThrottleExpired reports whether nothing of a queue's throttle applies any more.
 func (q *Queue) ThrottleExpired(now clock.Instant) bool {
 	rate := q.Limits().Rate
-	return q.Throttle.Until <= now.Mono && !q.BreakerOpen(now) && (!rate.Limited() || len(q.Throttle.Starts.Counting(rate, now)) == 0)
+	return q.Throttle.Until <= now.Mono && !q.BreakerOpen(now) &&
+		(!rate.Limited() || len(q.Throttle.Starts.Counting(rate, now)) == 0)
 }
 
 // Cooldown returns the end of a queue's cooldown by the wall clock, or zero, and its cause.

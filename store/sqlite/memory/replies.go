@@ -11,8 +11,8 @@ type Call struct {
 	Token  store.Token
 }
 
-// Replies keeps the replies of calls for store.TokenTTL, within its bounds: callers are of this process, where a reply is lost
-// only when a caller gives up waiting.
+// Replies keeps the replies of calls for store.TokenTTL, within its bounds: callers are of this process, where a reply
+// is lost only when a caller gives up waiting.
 type Replies struct {
 	answers map[Call]reply
 	order   []Call // oldest first; begins at first
@@ -42,7 +42,8 @@ func (m *Replies) forget(now int64) {
 	for m.first < len(m.order) {
 		c := m.order[m.first]
 		a, known := m.answers[c]
-		if known && now-a.at <= int64(store.TokenTTL) && len(m.answers) < replyCacheCalls && m.weight < replyCacheWeight {
+		if known && now-a.at <= int64(store.TokenTTL) && len(m.answers) < replyCacheCalls &&
+			m.weight < replyCacheWeight {
 			break
 		}
 		m.drop(c)
@@ -63,10 +64,12 @@ func (m *Replies) drop(c Call) {
 	}
 }
 
-// Once returns the kept reply of a call, or runs do and keeps its reply, unless the database has failed: then the call had
-// no effect. weigh returns about how many bytes a value keeps. now is monotonic. undo drops a reply that was added; else it is
-// nil.
-func Once[T any](m *Replies, c Call, now int64, weigh func(T) int, do func() (T, error)) (value T, undo func(), err error) {
+// Once returns the kept reply of a call, or runs do and keeps its reply, unless the database has failed: then the call
+// had no effect. weigh returns about how many bytes a value keeps. now is monotonic. undo drops a reply that was added;
+// else it is nil.
+func Once[
+	T any,
+](m *Replies, c Call, now int64, weigh func(T) int, do func() (T, error)) (value T, undo func(), err error) {
 	if a, ok := m.answers[c]; ok && now-a.at <= int64(store.TokenTTL) {
 		value, _ := a.value.(T)
 		return value, nil, a.err

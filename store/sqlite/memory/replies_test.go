@@ -13,7 +13,10 @@ import (
 
 // runOnce makes a call and reports whether it was run, not answered from the cache.
 func runOnce(m *Replies, at time.Duration, token string, weight int) (asked bool) {
-	_, _, _ = Once(m, Call{"test", store.Token(token)}, int64(at), func(int) int { return weight }, func() (int, error) {
+	_, _, _ = Once(m, Call{
+		"test",
+		store.Token(token),
+	}, int64(at), func(int) int { return weight }, func() (int, error) {
 		asked = true
 		return 1, nil
 	})
@@ -50,7 +53,8 @@ func TestReplyCache_CountsAReplyOnceThatIsForgottenAndUndone(t *testing.T) {
 	require.True(t, runOnce(m, 0, "kept", 100))
 	var undos []func()
 	do := func(token string, weight int) {
-		_, undo, _ := Once(m, Call{"test", store.Token(token)}, int64(store.TokenTTL+1), func(int) int { return weight }, func() (int, error) { return 1, nil })
+		_, undo, _ := Once(m, Call{"test", store.Token(token)}, int64(store.TokenTTL+1),
+			func(int) int { return weight }, func() (int, error) { return 1, nil })
 		undos = append(undos, undo)
 	}
 	do("heavy", replyCacheWeight)

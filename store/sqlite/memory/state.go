@@ -5,8 +5,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
-// IsSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that was set
-// back has put others before it, or it cannot be read.
+// IsSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that
+// was set back has put others before it, or it cannot be read.
 func (m *State) IsSkipped(n int64) bool {
 	return m.LeaseByNumber[n] != nil || m.Unreadable[n]
 }
@@ -33,8 +33,8 @@ type State struct {
 	// Unreadable are the jobs, by number, whose rows lie on a damaged page.
 	Unreadable map[int64]bool
 	Damages    int // how many parts of the database were found to be damaged
-	// NoTTL, NoSteps, NoOutbox and NoRemoval are set when a damaged page keeps the carrier from ending jobs whose time to live is
-	// over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
+	// NoTTL, NoSteps, NoOutbox and NoRemoval are set when a damaged page keeps the carrier from ending jobs whose time
+	// to live is over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
 	NoTTL, NoSteps, NoOutbox, NoRemoval bool
 	// Unused are lanes that no job refers to, Throttled those with a throttle.
 	Unused, Throttled map[*Queue]struct{}

@@ -87,6 +87,7 @@ func (t *Topic) Retained(state job.State) (*Retained, policy.Retention) {
 
 // Unused reports whether nothing in memory refers to the topic. One of store.GroupInternal is kept, with its counts.
 func (t *Topic) Unused() bool {
-	return !store.IsInternal(t.Name.Name) && t.revision == 0 && len(t.Queues) == 0 && t.Waiting == 0 && t.Running == 0 && t.KeptDone.Jobs == 0 && t.KeptDead.Jobs == 0 &&
+	return !store.IsInternal(t.Name.Name) && t.revision == 0 && len(t.Queues) == 0 && t.Waiting == 0 &&
+		t.Running == 0 && t.KeptDone.Jobs == 0 && t.KeptDead.Jobs == 0 &&
 		t.Ids == 0 && t.Grants == nil && !t.Alarm
 }

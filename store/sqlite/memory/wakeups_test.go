@@ -13,7 +13,10 @@ import (
 // newQueue returns a queue of a topic with its own limits.
 func newQueue(lane string, deliver policy.Deliver) *Queue {
 	topic := NewTopic(1, TopicName{Namespace: "n", Name: "t"}, &policy.Limits{Deliver: deliver})
-	return &Queue{Name: job.Queue{Namespace: "n", Topic: "t", Lane: lane}, Topic: topic, QueueNumbers: QueueNumbers{Waiting: 1}}
+	return &Queue{
+		Name: job.Queue{Namespace: "n", Topic: "t", Lane: lane}, Topic: topic,
+		QueueNumbers: QueueNumbers{Waiting: 1},
+	}
 }
 
 func TestWakeups_MoveAQueueToItsNewGroup(t *testing.T) {
@@ -32,7 +35,8 @@ func TestWakeups_MoveAQueueToItsNewGroup(t *testing.T) {
 }
 
 func TestWakeups_KeepNoGroupsWithoutQueues(t *testing.T) {
-	b, taken, moved, idle := NewWakeups(), newQueue("a", policy.DeliverPull), newQueue("b", policy.DeliverHandler), newQueue("c", policy.DeliverPull)
+	b, taken, moved, idle := NewWakeups(), newQueue("a", policy.DeliverPull), newQueue("b", policy.DeliverHandler),
+		newQueue("c", policy.DeliverPull)
 	b.Notify([]*Queue{taken}, false)
 	b.Take([]string{"pull:n/t"}, 1)
 	require.Empty(t, b.queues)

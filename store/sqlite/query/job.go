@@ -33,11 +33,14 @@ func Job(ctx context.Context, c *db.Conn, ref job.Ref) (*table.Row, error) {
 
 // Record reads a job with its history and the maximum age that its topic had. It fails with store.ErrNotFound.
 func Record(ctx context.Context, c *db.Conn, ref job.Ref) (*table.Row, error) {
-	return find(ctx, c, table.FindRecord, ref, func(rest *table.Cells, r *table.Row) { r.MaxAge = time.Duration(rest.Int()) * time.Millisecond })
+	return find(ctx, c, table.FindRecord, ref,
+		func(rest *table.Cells, r *table.Row) { r.MaxAge = time.Duration(rest.Int()) * time.Millisecond })
 }
 
 // find reads a job with a statement, and further columns with rest.
-func find(ctx context.Context, c *db.Conn, which db.Statement, ref job.Ref, rest func(*table.Cells, *table.Row)) (found *table.Row, err error) {
+func find(
+	ctx context.Context, c *db.Conn, which db.Statement, ref job.Ref, rest func(*table.Cells, *table.Row),
+) (found *table.Row, err error) {
 	err = c.Query(ctx, which, func(v []driver.Value) error {
 		c := table.Cells(v)
 		found = c.Row()
@@ -65,7 +68,8 @@ func find(ctx context.Context, c *db.Conn, which db.Statement, ref job.Ref, rest
 	return found, readRecord(ctx, c, found)
 }
 
-// readRecord reads a job's record. The first entry of all is in its own table and stays, so there may be one too many of a sort.
+// readRecord reads a job's record. The first entry of all is in its own table and stays, so there may be one too many
+// of a sort.
 func readRecord(ctx context.Context, c *db.Conn, r *table.Row) error {
 	add := func(v []driver.Value) error {
 		if err := r.AddEntry([]byte(db.Text(v[0]))); err != nil {

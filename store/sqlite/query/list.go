@@ -36,8 +36,8 @@ type List struct {
 	byLane  map[int64][]table.Mark // the same, by lane
 }
 
-// NewList returns a list of the jobs that a filter selects, with states at now. Jobs that cannot be decoded are logged and
-// left out. It fails with store.ErrCursor.
+// NewList returns a list of the jobs that a filter selects, with states at now. Jobs that cannot be decoded are logged
+// and left out. It fails with store.ErrCursor.
 func NewList(filter store.Filter, now clock.Instant, log *limitedlog.Log) (*List, error) {
 	filter.Limit = min(max(filter.Limit, 1), store.MaxListLimit)
 	filter.ScanLimit = min(cmp.Or(max(filter.ScanLimit, 0), store.MaxScanLimit), store.MaxScanLimit)

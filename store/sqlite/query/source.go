@@ -24,7 +24,8 @@ const (
 // A key orders the rows of a source: by due time or end, in Unix milliseconds, then by number.
 type key struct{ ms, n int64 }
 
-// A source is jobs in the order of the list: the unfinished ones of a lane, or those of a topic that ended in one state.
+// A source is jobs in the order of the list: the unfinished ones of a lane, or those of a topic that ended in one
+// state.
 type source struct {
 	l        *List
 	of       int64 // the lane or the topic
@@ -74,8 +75,8 @@ func (l *List) compare(a, b key) int {
 	return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.n, b.n))
 }
 
-// The statements of sources, by whether the oldest come first: those that read within a millisecond, and beyond it. One for
-// both would look at every row of a moment again for each chunk.
+// The statements of sources, by whether the oldest come first: those that read within a millisecond, and beyond it. One
+// for both would look at every row of a moment again for each chunk.
 var (
 	unfinishedWithin = map[bool]db.Statement{true: table.UnfinishedAt, false: table.UnfinishedAtNewest}
 	unfinishedBeyond = map[bool]db.Statement{true: table.UnfinishedAfter, false: table.UnfinishedBefore}
@@ -128,7 +129,8 @@ func (s *source) loadLeased(ctx context.Context, c *db.Conn, marks []table.Mark)
 	s.end = true
 	for _, m := range marks {
 		if err := c.Query(ctx, table.JobWithoutBodyByN, func(v []driver.Value) error {
-			if r := s.decode(v); s.l.compare(s.keyOf(r), s.at) > 0 && clock.Millis(r.DueAt) >= s.from && clock.Millis(r.DueAt) < s.to {
+			if r := s.decode(v); s.l.compare(s.keyOf(r), s.at) > 0 && clock.Millis(r.DueAt) >= s.from &&
+				clock.Millis(r.DueAt) < s.to {
 				s.rows = append(s.rows, r)
 			}
 			return nil

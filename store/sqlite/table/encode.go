@@ -10,7 +10,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// Encoded holds the columns of what a job asks for. The caller's goroutine prepares them, so that the writer only binds them.
+// Encoded holds the columns of what a job asks for. The caller's goroutine prepares them, so that the writer only binds
+// them.
 type Encoded struct {
 	Spec                    []byte
 	Timeout, Body, External driver.Value
@@ -20,7 +21,8 @@ type Encoded struct {
 // Encode encodes what a job asks for.
 func Encode(s *job.Spec) Encoded {
 	e := Encoded{
-		Spec: codec.AppendSpecWithoutURL(make([]byte, 0, 128), s), Timeout: db.NullZero(clock.CeilMillis(s.Timeout)), BodySize: int64(len(s.Body)),
+		Spec: codec.AppendSpecWithoutURL(make([]byte, 0, 128), s), Timeout: db.NullZero(clock.CeilMillis(s.Timeout)),
+		BodySize: int64(len(s.Body)),
 	}
 	switch {
 	case s.Body == nil:

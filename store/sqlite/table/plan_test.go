@@ -25,7 +25,8 @@ func (plainTx) Undo(error) bool { return false }
 func openEmpty(t *testing.T) *db.Conn {
 	t.Helper()
 	w, err := db.Open(t.Context(), db.Options{
-		Path: filepath.Join(t.TempDir(), "jobs.db"), Schema: Schema, Logger: slog.New(slog.DiscardHandler), Now: func() int64 { return 0 },
+		Path: filepath.Join(t.TempDir(), "jobs.db"), Schema: Schema, Logger: slog.New(slog.DiscardHandler),
+		Now: func() int64 { return 0 },
 	}, func(tx *db.Tx) plainTx { return plainTx{tx} })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
@@ -77,9 +78,13 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 	c := openEmpty(t)
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
 	small := []db.Statement{ReadLeases, IsLeased}
-	opening := []db.Statement{AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues, CountOutbox, LastNumbers}
+	opening := []db.Statement{
+		AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues,
+		CountOutbox, LastNumbers,
+	}
 	for _, id := range db.Statements() {
-		control := strings.HasPrefix(id.Text(), "BEGIN") || slices.Contains([]string{"COMMIT", "ROLLBACK", "END"}, id.Text())
+		control := strings.HasPrefix(id.Text(), "BEGIN") ||
+			slices.Contains([]string{"COMMIT", "ROLLBACK", "END"}, id.Text())
 		if control || slices.Contains(opening, id) || slices.Contains(small, id) {
 			continue
 		}

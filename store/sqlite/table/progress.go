@@ -17,12 +17,13 @@ type Progress struct {
 	Version                                   int64
 	Attempts, FailedAttempts, ConsecutiveLost int64
 	Entries                                   int64
-	First                                     int64 // number of the record's first entry; 0: it is among the others, or missing
-	Cancel                                    bool
-	Status                                    int64
-	BodySize                                  int64 // -1: nil
-	Size                                      int64
-	Fingerprint                               []byte
+	// number of the record's first entry; 0: it is among the others, or missing
+	First       int64
+	Cancel      bool
+	Status      int64
+	BodySize    int64 // -1: nil
+	Size        int64
+	Fingerprint []byte
 }
 
 // Events is the number of events that were ever recorded: each has incremented the version, which starts at 1.

@@ -140,7 +140,8 @@ func WaitingState(due, now int64) job.State {
 // Progress returns what a settlement changes.
 func (r *Row) Progress() Progress {
 	return Progress{
-		Version: r.Version, Attempts: int64(r.Attempts), FailedAttempts: int64(r.FailedAttempts), ConsecutiveLost: int64(r.ConsecutiveLost), Entries: r.Entries, First: r.First,
-		Cancel: r.CancelRequested, Status: int64(r.Status), BodySize: r.BodySize, Size: r.Size(), Fingerprint: r.Fingerprint,
+		Version: r.Version, Attempts: int64(r.Attempts), FailedAttempts: int64(r.FailedAttempts),
+		ConsecutiveLost: int64(r.ConsecutiveLost), Entries: r.Entries, First: r.First, Cancel: r.CancelRequested,
+		Status: int64(r.Status), BodySize: r.BodySize, Size: r.Size(), Fingerprint: r.Fingerprint,
 	}
 }

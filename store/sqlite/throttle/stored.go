@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 )
 
-// stored is the stored form of a throttle or of grants. Its times are Unix milliseconds, since the monotonic clock ends with
-// the process. At is when it was written: it shows whether the clock was set back meanwhile.
+// stored is the stored form of a throttle or of grants. Its times are Unix milliseconds, since the monotonic clock ends
+// with the process. At is when it was written: it shows whether the clock was set back meanwhile.
 type stored struct {
 	At     int64               `json:"at"`
 	Until  int64               `json:"until,omitempty"`
@@ -73,8 +73,8 @@ func ParseGrants(column driver.Value, now clock.Instant) (*Grants, error) {
 	return &Grants{Starts: s.window(moment), Per: time.Duration(s.Per) * time.Millisecond}, nil
 }
 
-// parse reads a column. moment converts its times to monotonic ones of this process. A clock that shows less than when the
-// column was written is taken to show the same, since time does not run backwards.
+// parse reads a column. moment converts its times to monotonic ones of this process. A clock that shows less than when
+// the column was written is taken to show the same, since time does not run backwards.
 func parse(column driver.Value, now clock.Instant) (s *stored, moment func(ms int64) int64, err error) {
 	if column == nil {
 		return nil, nil, nil

@@ -19,8 +19,8 @@ func (g *Grants) Expired(now clock.Instant) bool {
 	return len(g.Starts.Counting(policy.Rate{Starts: 1, Per: g.Per}, now)) == 0
 }
 
-// A Throttle is the cooldown and the breaker of a lane, and the starts that its rate counts. It is immutable. Most lanes
-// have no throttle.
+// A Throttle is the cooldown and the breaker of a lane, and the starts that its rate counts. It is immutable. Most
+// lanes have no throttle.
 type Throttle struct {
 	Until  int64               // the end of the cooldown, monotonic; clock.Past: no cooldown
 	Cause  store.CooldownCause // of the cooldown

@@ -22,8 +22,8 @@ type starts struct {
 	latest int64
 }
 
-// mostStarts bounds a window of large rates whose slack is longer than the rate's length; beyond it starts join the last
-// ones, and count longer than they need.
+// mostStarts bounds a window of large rates whose slack is longer than the rate's length; beyond it starts join the
+// last ones, and count longer than they need.
 const mostStarts = 256
 
 // ExpireAt returns when starts count no more under a rate, monotonic.
@@ -74,8 +74,8 @@ func (w Window) Free(rate policy.Rate, now clock.Instant) int64 {
 	return clock.Past
 }
 
-// Add returns a window with n more starts that begin within slack, without those that no longer count. Starts of large rates
-// join the last ones while these span at most a 64th of the rate's period.
+// Add returns a window with n more starts that begin within slack, without those that no longer count. Starts of large
+// rates join the last ones while these span at most a 64th of the rate's period.
 func (w Window) Add(rate policy.Rate, n int64, slack time.Duration, now clock.Instant) Window {
 	s := starts{from: now.Millis, to: now.Millis, n: n, latest: now.Later(slack)}
 	kept := w.Counting(rate, now)

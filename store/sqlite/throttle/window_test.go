@@ -34,7 +34,9 @@ func maxStarts(all []allowedStarts, per int64) int {
 }
 
 // claimAtRandom claims from a window as many starts as it allows, at random moments.
-func claimAtRandom(random *rand.Rand, rate policy.Rate, slack time.Duration, steps int) (all []allowedStarts, largest int) {
+func claimAtRandom(
+	random *rand.Rand, rate policy.Rate, slack time.Duration, steps int,
+) (all []allowedStarts, largest int) {
 	now := clock.Instant{Millis: 1_000_000}
 	var w Window
 	for range steps {

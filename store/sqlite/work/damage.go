@@ -32,8 +32,9 @@ func (u *Unit) BlockQueue(q *memory.Queue, verb string, err error) {
 	u.Plan(q)
 }
 
-// UnlessDamaged does what deliveries can do without. When a damaged page keeps it from being done, missing notes that, and
-// it is left undone until the store is opened again: the transaction, which fails with the error, is run again without it.
+// UnlessDamaged does what deliveries can do without. When a damaged page keeps it from being done, missing notes that,
+// and it is left undone until the store is opened again: the transaction, which fails with the error, is run again
+// without it.
 func (u *Unit) UnlessDamaged(missing *bool, verb string, do func() error) error {
 	if *missing {
 		return nil
@@ -48,8 +49,8 @@ func (u *Unit) UnlessDamaged(missing *bool, verb string, do func() error) error 
 	return err
 }
 
-// AbandonLease ends the lease of a job whose attempt can neither be recorded nor ended. In the database the job waits again; claims
-// skip it.
+// AbandonLease ends the lease of a job whose attempt can neither be recorded nor ended. In the database the job waits
+// again; claims skip it.
 func (u *Unit) AbandonLease(h *memory.Lease, verb string) {
 	if u.Mem.Leases[h.Ref] != h {
 		return

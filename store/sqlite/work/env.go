@@ -38,7 +38,8 @@ func (e *Env) Begin(tx *db.Tx) *Unit {
 func (e *Env) ParseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
 	g, err := throttle.Parse(column, now)
 	if err != nil {
-		e.Log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic, "lane", name.Lane, "err", err)
+		e.Log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic,
+			"lane", name.Lane, "err", err)
 	}
 	return g
 }

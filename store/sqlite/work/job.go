@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// Find reads a job, with its body or without. It fails with store.ErrNotFound. A job that cannot be decoded is a db.Error, so
-// that the call which needs it changes nothing.
+// Find reads a job, with its body or without. It fails with store.ErrNotFound. A job that cannot be decoded is a
+// db.Error, so that the call which needs it changes nothing.
 func (u *Unit) Find(ref job.Ref, withBody bool) (*table.Row, error) {
 	r, err := u.FindRow(ref, withBody)
 	if err != nil {
@@ -93,14 +93,16 @@ func (u *Unit) Erase(q *memory.Queue, n int64, to table.Progress) error {
 	return nil
 }
 
-// RememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long enough.
+// RememberID keeps the id of a job that is gone known, if a client has chosen it, until Sweep finds that it was long
+// enough.
 func (u *Unit) RememberID(
 	t *memory.Topic, ref job.Ref, to table.Progress, state job.State, reason policy.Reason, finished int64,
 ) error {
 	if to.Fingerprint == nil {
 		return nil
 	}
-	if err := u.Exec(table.InsertID, ref.Namespace, ref.ID, t.Id, to.Fingerprint, string(state), finished, db.NullEmpty(string(reason))); err != nil {
+	if err := u.Exec(table.InsertID, ref.Namespace, ref.ID, t.Id, to.Fingerprint, string(state), finished,
+		db.NullEmpty(string(reason))); err != nil {
 		return err
 	}
 	if t.Ids == 0 || finished < t.OldestID {
@@ -164,7 +166,8 @@ func (u *Unit) Record(n int64, to *table.Progress, kind job.AttemptKind, entry s
 	return u.record(n, to, slot, entry)
 }
 
-// RecordEvent adds an event to a job's record, and increments the job's version. The job's row must be written after it.
+// RecordEvent adds an event to a job's record, and increments the job's version. The job's row must be written after
+// it.
 func (u *Unit) RecordEvent(n int64, to *table.Progress, event job.Event) error {
 	slot := table.EventSlots + to.Events()%job.MaxEvents
 	to.Version++
@@ -184,7 +187,9 @@ func (u *Unit) record(n int64, to *table.Progress, slot int64, entry string) err
 }
 
 // Finish finishes a job that is counted nowhere any more.
-func (u *Unit) Finish(q *memory.Queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason) error {
+func (u *Unit) Finish(
+	q *memory.Queue, ref job.Ref, n int64, to table.Progress, state job.State, reason policy.Reason,
+) error {
 	u.Touch(q)
 	u.Mem.Steps.SetDelayed(n, false)
 	t := q.Topic
@@ -194,8 +199,8 @@ func (u *Unit) Finish(q *memory.Queue, ref job.Ref, n int64, to table.Progress, 
 	if *keep.For <= 0 || *keep.Max <= 0 {
 		return u.Remove(q, ref, n, to, state, reason, u.Now.Millis)
 	}
-	err := u.Exec(table.EndJob, string(state), u.Now.Millis, db.NullEmpty(string(reason)), to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status),
-		to.Entries, db.NullZero(to.First), to.Version, n)
+	err := u.Exec(table.EndJob, string(state), u.Now.Millis, db.NullEmpty(string(reason)), to.Attempts,
+		to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), to.Version, n)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,8 @@ func (u *Unit) ExpireLease(h *memory.Lease, lasted time.Duration) error {
 		to.FailedAttempts++
 	}
 	entry := job.Attempt{
-		N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.Claimed), Duration: lasted, Process: string(h.Token.Owner()),
+		N: int(to.Attempts) + 1, Kind: job.KindLost, StartedAt: clock.Time(h.Claimed), Duration: lasted,
+		Process: string(h.Token.Owner()),
 	}
 	if err := u.Record(h.N, &to, entry.Kind, string(entry.JSON())); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (u *Unit) EndLease(h *memory.Lease) {
 
 // Reschedule makes a leased job due again.
 func (u *Unit) Reschedule(h *memory.Lease, to table.Progress, due int64) error {
-	if err := u.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), h.N); err != nil {
+	if err := u.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status),
+		to.Entries, db.NullZero(to.First), h.N); err != nil {
 		return err
 	}
 	u.Mem.Steps.SetDelayed(h.N, false)

@@ -9,10 +9,10 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// The jobs of an ordered queue are numbered in the order of their registration. Their column ordered is 0 once their first due time
-// has come, and stays so until they end: the first of these is the next to be claimed, and the others wait for it. Its index has
-// them by number, and the others by first due time. The column is not known of jobs that came while the queue was not ordered. They
-// get it before anything is claimed, a part at a time.
+// The jobs of an ordered queue are numbered in the order of their registration. Their column ordered is 0 once their
+// first due time has come, and stays so until they end: the first of these is the next to be claimed, and the others
+// wait for it. Its index has them by number, and the others by first due time. The column is not known of jobs that
+// came while the queue was not ordered. They get it before anything is claimed, a part at a time.
 
 // orderBatch bounds the jobs that are put in order, or take their turn, at a time.
 const orderBatch = 1024
@@ -45,7 +45,8 @@ func (u *Unit) addOrdered(q *memory.Queue, k table.Key) {
 	}
 }
 
-// firstInTurn returns the key of the job of an ordered queue whose turn it is, if that is due. It sets the queue's head.
+// firstInTurn returns the key of the job of an ordered queue whose turn it is, if that is due. It sets the queue's
+// head.
 func (u *Unit) firstInTurn(q *memory.Queue) (keys []table.Key, err error) {
 	head, err := u.findTurn(q)
 	if db.IsDamage(err) {
@@ -120,8 +121,8 @@ func (u *Unit) putInOrder(q *memory.Queue) (done bool, err error) {
 	return q.Order.Done, nil
 }
 
-// Moved adds a job whose due time has changed to those that wait. If the jobs of its queue are being put in order, which is by due time,
-// that begins anew: it may have passed the job's place.
+// Moved adds a job whose due time has changed to those that wait. If the jobs of its queue are being put in order,
+// which is by due time, that begins anew: it may have passed the job's place.
 func (u *Unit) Moved(q *memory.Queue, k table.Key) error {
 	if !q.Order.Done {
 		u.Touch(q)

@@ -85,15 +85,17 @@ func (u *Unit) Topic(name memory.TopicName) (*memory.Topic, error) {
 
 // LoadHead reads the head of a queue unless it is known.
 func (u *Unit) LoadHead(q *memory.Queue) error {
-	if q.HeadKnown || q.Damaged || q.Limits().Ordered && q.Running > 0 { // then nothing else is claimed, and the head is found at its end
+	// then nothing else is claimed, and the head is found at its end
+	if q.HeadKnown || q.Damaged || q.Limits().Ordered && q.Running > 0 {
 		return nil
 	}
 	_, err := u.FirstWaiting(q, 1)
 	return err
 }
 
-// FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and nothing after one that is not due. The first
-// is the queue's head. It reads past leased jobs, of which a lane has no more than its limit, and past those that cannot be read.
+// FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and nothing after one that is not
+// due. The first is the queue's head. It reads past leased jobs, of which a lane has no more than its limit, and past
+// those that cannot be read.
 func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err error) {
 	if q.Limits().Ordered {
 		return u.firstInTurn(q)
@@ -126,8 +128,8 @@ func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err er
 	return keys, nil
 }
 
-// AddWaiting counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head was not known
-// it may be the job itself, which the database has already.
+// AddWaiting counts a job that begins to wait, and sends a wake-up when it is due and the first that is. Where the head
+// was not known it may be the job itself, which the database has already.
 func (u *Unit) AddWaiting(q *memory.Queue, k table.Key) error {
 	if q.Limits().Ordered {
 		u.addOrdered(q, k)

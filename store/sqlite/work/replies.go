@@ -8,10 +8,11 @@ import (
 	"github.com/ringback/ringback/store/sqlite/memory"
 )
 
-// Submit has the writer make a call, whose Run is do, once for its Verb and a token: a repeat returns what the first returned.
-// weigh returns about how many bytes an answer keeps.
+// Submit has the writer make a call, whose Run is do, once for its Verb and a token: a repeat returns what the first
+// returned. weigh returns about how many bytes an answer keeps.
 func Submit[T any](
-	ctx context.Context, w *db.Writer[*Unit], token store.Token, c db.Call[*Unit], weigh func(T) int, do func(*Unit) (T, error),
+	ctx context.Context, w *db.Writer[*Unit], token store.Token, c db.Call[*Unit], weigh func(T) int,
+	do func(*Unit) (T, error),
 ) (answer T, err error) {
 	var written T // the writer's until it has answered
 	c.Run = func(u *Unit) (err error) {

@@ -65,7 +65,9 @@ func (u *Unit) LaneDocument(want store.QueueClaim) (store.Document, policy.Limit
 }
 
 // ReadDocument reads a document, with the stored form of its limits; revision 0: no document is stored.
-func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc store.Document, limits string, err error) {
+func ReadDocument(
+	ctx context.Context, c *db.Conn, key store.DocumentKey,
+) (doc store.Document, limits string, err error) {
 	doc.Key = key
 	err = c.Query(ctx, table.FindDocument, func(v []driver.Value) error {
 		doc.Revision, limits, doc.Value = db.Int(v[0]), db.Text(v[1]), []byte(db.Text(v[2]))
@@ -74,7 +76,8 @@ func ReadDocument(ctx context.Context, c *db.Conn, key store.DocumentKey) (doc s
 	return doc, limits, err
 }
 
-// ParseLimits reads stored limits. Unreadable ones pause the topic or lane: anything else could resume one that was paused.
+// ParseLimits reads stored limits. Unreadable ones pause the topic or lane: anything else could resume one that was
+// paused.
 func (e *Env) ParseLimits(key store.DocumentKey, stored string) (limits policy.Limits) {
 	if stored == "" {
 		return limits

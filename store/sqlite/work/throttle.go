@@ -20,8 +20,8 @@ func (u *Unit) SetThrottle(q *memory.Queue, do func(*throttle.Throttle)) {
 	}
 }
 
-// PruneThrottle drops the expired parts of a queue's throttle before a claim: else an expired breaker would be open again with
-// the first running job.
+// PruneThrottle drops the expired parts of a queue's throttle before a claim: else an expired breaker would be open
+// again with the first running job.
 func (u *Unit) PruneThrottle(q *memory.Queue) {
 	g := q.Throttle
 	if g == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
-// A Unit is the unit of work of one transaction. Each change that it makes in memory leaves an undo; the agenda and the wake-ups
-// follow after the commit.
+// A Unit is the unit of work of one transaction. Each change that it makes in memory leaves an undo; the agenda and the
+// wake-ups follow after the commit.
 type Unit struct {
 	*db.Tx
 	Env     *Env
@@ -70,8 +70,8 @@ func (u *Unit) Notify(q *memory.Queue) { u.notifications = append(u.notification
 // Plan has a queue planned after the commit, even if nothing of it is touched.
 func (u *Unit) Plan(q *memory.Queue) { u.toPlan = append(u.toPlan, q) }
 
-// NextMoment returns the time until the agenda's head as it will be once the unit is applied, negative if the agenda is empty.
-// expired is whether leases that have expired count.
+// NextMoment returns the time until the agenda's head as it will be once the unit is applied, negative if the agenda is
+// empty. expired is whether leases that have expired count.
 func (u *Unit) NextMoment(expired bool) (time.Duration, error) {
 	a := &u.Mem.Agenda
 	for _, list := range [][]*memory.Queue{u.toPlan, u.queues} {
@@ -121,7 +121,8 @@ func (u *Unit) Flush() error {
 	for _, t := range u.topics {
 		before := t.Saved
 		before.Waiting, before.Ready, before.Running = t.Waiting, t.Ready, t.Running
-		before.OldestID, before.KeptDone.Oldest, before.KeptDead.Oldest = t.OldestID, t.KeptDone.Oldest, t.KeptDead.Oldest
+		before.OldestID, before.KeptDone.Oldest, before.KeptDead.Oldest = t.OldestID, t.KeptDone.Oldest,
+			t.KeptDead.Oldest
 		if before.Grants != t.Grants || before.Alarm != t.Alarm {
 			if err := u.Exec(table.UpdateGrants, t.Grants.Column(u.Now), t.Alarm, t.Id); err != nil {
 				return err
@@ -131,8 +132,8 @@ func (u *Unit) Flush() error {
 		if before == t.TopicNumbers {
 			continue
 		}
-		err := u.Exec(table.UpdateTopic, t.Registered, t.Delivered, t.Dead, t.Cancelled, t.Bytes, t.KeptDone.Jobs, t.KeptDone.Bytes,
-			t.KeptDead.Jobs, t.KeptDead.Bytes, t.Ids, t.Id)
+		err := u.Exec(table.UpdateTopic, t.Registered, t.Delivered, t.Dead, t.Cancelled, t.Bytes,
+			t.KeptDone.Jobs, t.KeptDone.Bytes, t.KeptDead.Jobs, t.KeptDead.Bytes, t.Ids, t.Id)
 		if err != nil {
 			return err
 		}
@@ -151,7 +152,8 @@ func (u *Unit) notifyWhenFree(q *memory.Queue) {
 	}
 }
 
-// Undo restores memory to what it was when the transaction began. A repetition leaves alone what was found to be damaged.
+// Undo restores memory to what it was when the transaction began. A repetition leaves alone what was found to be
+// damaged.
 func (u *Unit) Undo(error) (again bool) {
 	for _, undo := range slices.Backward(u.undos) {
 		undo()
@@ -197,8 +199,8 @@ func (u *Unit) Apply() {
 			a.Plan(q, u.Now)
 		}
 	}
-	// In the order of their first jobs, as the lanes will take turns, so that jobs that are claimed and settled together lie in few
-	// pages. The order of the notifications may be that of a map.
+	// In the order of their first jobs, as the lanes will take turns, so that jobs that are claimed and settled
+	// together lie in few pages. The order of the notifications may be that of a map.
 	slices.SortFunc(notified, func(a, b *memory.Queue) int {
 		return cmp.Or(cmp.Compare(a.Head.Due, b.Head.Due), cmp.Compare(a.Head.N, b.Head.N))
 	})
