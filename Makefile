@@ -127,6 +127,10 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done; \
 	done
 
+.PHONY: generate
+generate: ## write the files that are made from others anew; a test fails when they are stale
+	$(GO) test -count=1 -run 'TestTexts_AreTheComments' ./cmd/ringback -update
+
 .PHONY: newfield
 newfield: deps ## print the files that a new field (of jobs, topics, schedules) or route touches; try each on every face
 	@$(GO) test $(QUICK) $(HEAP) -vet=off -count=1 -v -run 'NewField_' ./internal/arch

@@ -12,10 +12,14 @@ import (
 
 // apiCommand is ringback api.
 type apiCommand struct {
-	Method string   `arg:"" help:"GET, POST, PUT, PATCH or DELETE."`
-	Path   string   `arg:"" help:"Path with the query, such as /v1/jobs?state=dead."`
-	Data   string   `short:"d" placeholder:"TEXT" help:"Body; @FILE is the content of a file, @- the standard input."`
-	Header []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"Header, such as If-Match. Repeatable."`
+	// GET, POST, PUT, PATCH or DELETE.
+	Method string `arg:""`
+	// Path with the query, such as /v1/jobs?state=dead.
+	Path string `arg:""`
+	// Body; @FILE is the content of a file, @- the standard input.
+	Data string `short:"d" placeholder:"TEXT"`
+	// Header, such as If-Match. Repeatable.
+	Header []string `short:"H" sep:"none" placeholder:"NAME: VALUE"`
 	connection
 }
 

@@ -18,7 +18,8 @@ import (
 // applyCommand is ringback apply, and with DryRun ringback diff.
 type applyCommand struct {
 	manifest.Flags
-	DryRun bool `in:"none" help:"Only show what would change."`
+	// Only show what would change.
+	DryRun bool `in:"none"`
 	confirmed
 	connection
 }
@@ -81,7 +82,8 @@ func (c *connection) openForMany(e *Environment) (*session, error) {
 
 // dumpCommand is ringback dump.
 type dumpCommand struct {
-	ManagedBy string `in:"none" placeholder:"NAME" help:"Only what the files of this name manage. Default: everything."`
+	// Only what the files of this name manage. Default: everything.
+	ManagedBy string `in:"none" placeholder:"NAME"`
 	connection
 }
 

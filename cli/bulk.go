@@ -22,8 +22,10 @@ import (
 // bulk is a command that begins work on many jobs: it counts them, asks, and shows the progress. The work goes on in
 // the server when the command is ended.
 type bulk struct {
-	DryRun bool `in:"none" help:"Only count the jobs."`
-	Detach bool `in:"none" help:"Do not wait for the end of the work."`
+	// Only count the jobs.
+	DryRun bool `in:"none"`
+	// Do not wait for the end of the work.
+	Detach bool `in:"none"`
 	confirmed
 	connection
 }
@@ -128,7 +130,8 @@ func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.R
 
 // waitWork is ringback work wait.
 type waitWork struct {
-	ID string `arg:"" help:"Id of the work."`
+	// Id of the work.
+	ID string `arg:""`
 	connection
 }
 

@@ -31,17 +31,20 @@ type call struct{ connection }
 
 // page is the flag of lists.
 type page struct {
-	Limit int `default:"50" in:"none" placeholder:"N" help:"Number of items to list; 0: all."`
+	// Number of items to list; 0: all.
+	Limit int `default:"50" in:"none" placeholder:"N"`
 }
 
 // confirmed is the flag of commands that ask.
 type confirmed struct {
-	Yes bool `short:"y" in:"none" help:"Do not ask."`
+	// Do not ask.
+	Yes bool `short:"y" in:"none"`
 }
 
 // conditional is the flag of commands that change what has a revision.
 type conditional struct {
-	IfRevision *int `in:"revision" placeholder:"N" help:"Change it only if it has this revision, else exit with 4."`
+	// Change it only if it has this revision, else exit with 4.
+	IfRevision *int `in:"revision" placeholder:"N"`
 }
 
 // Run makes the request, and prints the answer.
@@ -60,7 +63,7 @@ func (s *session) run(ctx context.Context, command *kong.Node) error {
 		return err
 	}
 	s.warnManagedDelete(ctx, command, r)
-	if question := command.Tag.Get("ask"); question != "" {
+	if question := textOf(command).asks; question != "" {
 		if boolFlag(command, "purge") {
 			question = "--purge: " + findFlag(command, "purge").Help + "\n" + question
 		}
@@ -121,16 +124,16 @@ func (s *session) count(ctx context.Context, command *kong.Node) error {
 
 // done prints the answer to a command, or for people what it says.
 func (s *session) done(command *kong.Node, answer json.RawMessage) error {
-	text := command.Tag.Get("done")
-	if text == "" || len(answer) > 0 && !s.out.ForPeople() {
+	text := textOf(command)
+	if text.done == "" || len(answer) > 0 && !s.out.ForPeople() {
 		return s.out.One(answer)
 	}
 	values := arguments(command)
 	maps.Copy(values, output.Texts(answer))
-	if while := command.Tag.Get("running"); while != "" && values["state"] == "running" {
-		text = while
+	if text.running != "" && values["state"] == "running" {
+		text.done = text.running
 	}
-	_, err := fmt.Fprintln(s.Stdout, fill(text, values))
+	_, err := fmt.Fprintln(s.Stdout, fill(text.done, values))
 	return err
 }
 

@@ -16,13 +16,20 @@ import (
 
 // checkCommand is ringback check.
 type checkCommand struct {
-	Topic     string   `placeholder:"TOPIC" help:"Only this topic. Default: all together."`
-	OldestDue string   `placeholder:"WARN,CRIT" help:"How long the oldest job may have been due: 1m,10m."`
-	Dead      string   `placeholder:"WARN,CRIT" help:"Numbers of dead jobs from which on it warns and is critical: 1,100."`
-	DeadSince duration `placeholder:"DURATION" help:"Count only jobs that died within this time. Default: all that are kept."`
-	Breakers  string   `placeholder:"WARN,CRIT" help:"Numbers of open breakers: 1,10."`
-	Pending   string   `placeholder:"WARN,CRIT" help:"Numbers of unfinished jobs: 10000,100000."`
-	Timeout   duration `default:"10s" placeholder:"DURATION" help:"Longest duration of the check (default 10s)."`
+	// Only this topic. Default: all together.
+	Topic string `placeholder:"TOPIC"`
+	// How long the oldest job may have been due: 1m,10m.
+	OldestDue string `placeholder:"WARN,CRIT"`
+	// Numbers of dead jobs from which on it warns and is critical: 1,100.
+	Dead string `placeholder:"WARN,CRIT"`
+	// Count only jobs that died within this time. Default: all that are kept.
+	DeadSince duration `placeholder:"DURATION"`
+	// Numbers of open breakers: 1,10.
+	Breakers string `placeholder:"WARN,CRIT"`
+	// Numbers of unfinished jobs: 10000,100000.
+	Pending string `placeholder:"WARN,CRIT"`
+	// Longest duration of the check (default 10s).
+	Timeout duration `default:"10s" placeholder:"DURATION"`
 	connection
 }
 

@@ -10,7 +10,8 @@ import (
 
 // completionCommand is ringback completion.
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	// bash, zsh or fish.
+	Shell string `arg:"" enum:"bash,zsh,fish"`
 }
 
 // Run prints the script.

@@ -13,11 +13,26 @@ import (
 
 // contextCommand is ringback context.
 type contextCommand struct {
-	Add    addContext    `cmd:"" help:"Add or replace a context. The first one becomes the current one." example:"ringback context add prod --server https://ringback.internal --token-file prod.token"`
-	Use    useContext    `cmd:"" help:"Choose the current context; - is the one before." example:"ringback context use prod"`
-	List   listContexts  `cmd:"" help:"List contexts." example:"ringback context list"`
-	Remove removeContext `cmd:"" help:"Remove a context." example:"ringback context remove prod"`
-	Show   showContext   `cmd:"" help:"Show which server commands call from here, and where that is set." example:"ringback context show"`
+	// Add or replace a context. The first one becomes the current one.
+	//
+	//	ringback context add prod --server https://ringback.internal --token-file prod.token
+	Add addContext `cmd:""`
+	// Choose the current context; - is the one before.
+	//
+	//	ringback context use prod
+	Use useContext `cmd:""`
+	// List contexts.
+	//
+	//	ringback context list
+	List listContexts `cmd:""`
+	// Remove a context.
+	//
+	//	ringback context remove prod
+	Remove removeContext `cmd:""`
+	// Show which server commands call from here, and where that is set.
+	//
+	//	ringback context show
+	Show showContext `cmd:""`
 }
 
 // contexts reads the contexts, and where they are.
@@ -35,11 +50,16 @@ func contexts() (settings.Contexts, string, error) {
 
 // addContext is ringback context add.
 type addContext struct {
-	Name       string `arg:"" help:"Name of the context."`
-	At         string `name:"server" required:"" placeholder:"URL" help:"URL of the server."`
-	TokenFile  string `placeholder:"FILE" help:"File with the token. Only its path is stored."`
-	TokenStdin bool   `help:"Read the token from the standard input, and store it in a file that only you can read."`
-	Namespace  string `placeholder:"NAME" help:"Namespace, for root tokens."`
+	// Name of the context.
+	Name string `arg:""`
+	// URL of the server.
+	At string `name:"server" required:"" placeholder:"URL"`
+	// File with the token. Only its path is stored.
+	TokenFile string `placeholder:"FILE"`
+	// Read the token from the standard input, and store it in a file that only you can read.
+	TokenStdin bool
+	// Namespace, for root tokens.
+	Namespace string `placeholder:"NAME"`
 }
 
 // Run adds the context.
@@ -95,7 +115,8 @@ func (c *addContext) Run(e *Environment) error {
 
 // useContext is ringback context use.
 type useContext struct {
-	Name string `arg:"" help:"Name of the context, or -."`
+	// Name of the context, or -.
+	Name string `arg:""`
 }
 
 // Run makes the context the current one.
@@ -145,7 +166,8 @@ func (c *listContexts) Run(e *Environment) error {
 
 // removeContext is ringback context remove.
 type removeContext struct {
-	Name string `arg:"" help:"Name of the context."`
+	// Name of the context.
+	Name string `arg:""`
 }
 
 // Run removes the context.

@@ -44,8 +44,11 @@ func isTerminal(stream any) bool {
 
 // formatFlags are the flags of what prints without a server.
 type formatFlags struct {
-	Output output.Format `short:"o" formats:"table,wide,json,jsonl,curl" group:"connection" in:"none" placeholder:"FORMAT" help:"Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($$RINGBACK_OUTPUT). Default: table on a terminal, else jsonl."`
-	JQ     string        `name:"jq" group:"connection" in:"none" placeholder:"FILTER" help:"Filter for each thing, in the language of jq."`
+	// Format: table, wide, json, jsonl, or curl, which prints the request and does not send it ($RINGBACK_OUTPUT).
+	// Default: table on a terminal, else jsonl.
+	Output output.Format `short:"o" formats:"table,wide,json,jsonl,curl" group:"output" in:"none" placeholder:"FORMAT"`
+	// Filter for each thing, in the language of jq.
+	JQ string `name:"jq" group:"output" in:"none" placeholder:"FILTER"`
 }
 
 // AfterApply is a hook of kong: it refuses flags and arguments of the command that are empty.
@@ -79,10 +82,14 @@ func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
 
 // connection are the flags of commands that call a server.
 type connection struct {
-	Server    string `group:"connection" in:"none" placeholder:"URL" help:"Server to call ($$RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080."`
-	Context   string `group:"connection" in:"none" placeholder:"NAME" help:"Context to use ($$RINGBACK_CONTEXT). Default: that of .ringback.toml, else the current one."`
-	TokenFile string `group:"connection" in:"none" placeholder:"FILE" help:"File with the token ($$RINGBACK_TOKEN_FILE; $$RINGBACK_TOKEN is the token itself). Default: that of the context."`
-	Namespace string `group:"connection" in:"none" placeholder:"NAME" help:"Namespace, for root tokens ($$RINGBACK_NAMESPACE)."`
+	// Server to call ($RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080.
+	Server string `group:"output" in:"none" placeholder:"URL"`
+	// Context to use ($RINGBACK_CONTEXT). Default: that of .ringback.toml, else the current one.
+	Context string `group:"output" in:"none" placeholder:"NAME"`
+	// File with the token ($RINGBACK_TOKEN_FILE; $RINGBACK_TOKEN is the token itself). Default: that of the context.
+	TokenFile string `group:"output" in:"none" placeholder:"FILE"`
+	// Namespace, for root tokens ($RINGBACK_NAMESPACE).
+	Namespace string `group:"output" in:"none" placeholder:"NAME"`
 
 	formatFlags
 }

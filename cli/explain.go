@@ -14,7 +14,8 @@ import (
 
 // explainCommand is ringback explain.
 type explainCommand struct {
-	ID string `arg:"" help:"Id of the job."`
+	// Id of the job.
+	ID string `arg:""`
 	connection
 }
 

@@ -54,25 +54,34 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 
 // newJobFields are the fields of a new job that cannot be changed later.
 type newJobFields struct {
-	ID          string `name:"id" placeholder:"ID" help:"Id of the job: the same id registers it once, however often it is repeated. Default: a new one."`
-	Topic       string `placeholder:"TOPIC" help:"Topic of the job. Default: default."`
-	Lane        string `placeholder:"LANE" help:"Lane of the job. Default: the host and the port of the URL."`
-	Method      string `short:"X" placeholder:"METHOD" help:"POST, PUT, PATCH, GET or DELETE. Default: POST."`
-	OnDelivered string `placeholder:"URL" help:"Called when the job is delivered."`
-	OnDead      string `placeholder:"URL" help:"Called when the job dies."`
+	// Id of the job: the same id registers it once, however often it is repeated. Default: a new one.
+	ID string `name:"id" placeholder:"ID"`
+	// Topic of the job. Default: default.
+	Topic string `placeholder:"TOPIC"`
+	// Lane of the job. Default: the host and the port of the URL.
+	Lane string `placeholder:"LANE"`
+	// POST, PUT, PATCH, GET or DELETE. Default: POST.
+	Method string `short:"X" placeholder:"METHOD"`
+	// Called when the job is delivered.
+	OnDelivered string `placeholder:"URL"`
+	// Called when the job dies.
+	OnDead string `placeholder:"URL"`
 	jobFields
 }
 
 // waitFlags are the flags of commands that wait for the end of a job.
 type waitFlags struct {
-	Timeout duration `name:"wait-timeout" in:"none" placeholder:"DURATION" help:"Give up waiting after this time, and exit with 124. Default: never."`
+	// Give up waiting after this time, and exit with 124. Default: never.
+	Timeout duration `name:"wait-timeout" in:"none" placeholder:"DURATION"`
 }
 
 // sendCommand is ringback send.
 type sendCommand struct {
-	URL string `arg:"" field:"url" help:"URL to send the request to."`
+	// URL to send the request to.
+	URL string `arg:"" field:"url"`
 	newJobFields
-	Wait bool `in:"none" help:"Wait until the job has ended. Exits 0 if it was delivered, else 1."`
+	// Wait until the job has ended. Exits 0 if it was delivered, else 1.
+	Wait bool `in:"none"`
 	waitFlags
 	connection
 }
@@ -201,8 +210,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 // addCommand is ringback job add.
 type addCommand struct {
 	newJobFields
-	File   string `short:"f" in:"none" placeholder:"FILE" help:"Register the jobs in a file, one JSON object a line; - is the standard input. A job without an id gets one that the content of the file decides, so that the command can be repeated; of the standard input, a new one."`
-	NewIDs bool   `name:"new-ids" in:"none" help:"Give the jobs of --file new ids: if the same file is registered twice, its jobs are made twice."`
+	// Register the jobs in a file, one JSON object a line; - is the standard input. A job without an id gets one that
+	// the content of the file decides, so that the command can be repeated; of the standard input, a new one.
+	File string `short:"f" in:"none" placeholder:"FILE"`
+	// Give the jobs of --file new ids: if the same file is registered twice, its jobs are made twice.
+	NewIDs bool `name:"new-ids" in:"none"`
 	connection
 }
 
@@ -231,8 +243,10 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 
 // waitCommand is ringback wait.
 type waitCommand struct {
-	ID      string   `arg:"" help:"Id of the job."`
-	Timeout duration `in:"none" placeholder:"DURATION" help:"Give up after this time, and exit with 124. Default: never."`
+	// Id of the job.
+	ID string `arg:""`
+	// Give up after this time, and exit with 124. Default: never.
+	Timeout duration `in:"none" placeholder:"DURATION"`
 	connection
 }
 

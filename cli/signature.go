@@ -16,21 +16,32 @@ import (
 
 // signatureCommand is ringback signature.
 type signatureCommand struct {
-	Sign   signCommand   `cmd:"" help:"Print the headers that sign a request." example:"ringback signature sign --secret-file secret.txt -d @body.json"`
-	Verify verifyCommand `cmd:"" help:"Verify the signature of a request, as a receiver does. Exits 1 if it is not valid." example:"ringback signature verify --secret-file secret.txt -d @body.json -H 'webhook-id: close-4711' -H 'webhook-timestamp: 1893456000' -H 'webhook-signature: v1,…'"`
+	// Print the headers that sign a request.
+	//
+	//	ringback signature sign --secret-file secret.txt -d @body.json
+	Sign signCommand `cmd:""`
+	// Verify the signature of a request, as a receiver does. Exits 1 if it is not valid.
+	//
+	//	ringback signature verify --secret-file secret.txt -d @body.json -H 'webhook-id: close-4711' \
+	//		-H 'webhook-timestamp: 1893456000' -H 'webhook-signature: v1,…'
+	Verify verifyCommand `cmd:""`
 }
 
 // signedRequest are the flags that both share.
 type signedRequest struct {
-	SecretFile string `required:"" placeholder:"FILE" help:"File with the secret (whsec_…) or the key (whsk_…; to verify also whpk_…)."`
-	Data       string `required:"" short:"d" placeholder:"TEXT" help:"Body as it is sent, byte for byte; @FILE is the content of a file, @- the standard input."`
+	// File with the secret (whsec_…) or the key (whsk_…; to verify also whpk_…).
+	SecretFile string `required:"" placeholder:"FILE"`
+	// Body as it is sent, byte for byte; @FILE is the content of a file, @- the standard input.
+	Data string `required:"" short:"d" placeholder:"TEXT"`
 }
 
 // signCommand is ringback signature sign.
 type signCommand struct {
 	signedRequest
-	ID string `name:"id" placeholder:"ID" help:"The webhook-id. Default: a random one."`
-	At string `placeholder:"TIME" help:"The time of the signature. Default: now."`
+	// The webhook-id. Default: a random one.
+	ID string `name:"id" placeholder:"ID"`
+	// The time of the signature. Default: now.
+	At string `placeholder:"TIME"`
 	formatFlags
 }
 
@@ -106,9 +117,12 @@ func timeOr(text, flag string) (time.Time, error) {
 // verifyCommand is ringback signature verify.
 type verifyCommand struct {
 	signedRequest
-	Header    []string `short:"H" required:"" sep:"none" placeholder:"NAME: VALUE" help:"Header of the request. Repeatable; webhook-id, webhook-timestamp and webhook-signature are required."`
-	Tolerance duration `default:"5m" placeholder:"DURATION" help:"Largest difference of the timestamp to now (default 5m)."`
-	Now       string   `placeholder:"TIME" help:"Time at which the request arrived. Default: now."`
+	// Header of the request. Repeatable; webhook-id, webhook-timestamp and webhook-signature are required.
+	Header []string `short:"H" required:"" sep:"none" placeholder:"NAME: VALUE"`
+	// Largest difference of the timestamp to now (default 5m).
+	Tolerance duration `default:"5m" placeholder:"DURATION"`
+	// Time at which the request arrived. Default: now.
+	Now string `placeholder:"TIME"`
 }
 
 // Run verifies the signature.

@@ -15,9 +15,12 @@ import (
 
 // statsCommand is ringback stats.
 type statsCommand struct {
-	Topic string   `arg:"" optional:"" help:"Topic whose lanes are counted. Default: all topics."`
-	Watch bool     `short:"w" help:"Show the counts again and again, until it is stopped."`
-	Every duration `default:"2s" placeholder:"DURATION" help:"Time between two counts (default 2s)."`
+	// Topic whose lanes are counted. Default: all topics.
+	Topic string `arg:"" optional:""`
+	// Show the counts again and again, until it is stopped.
+	Watch bool `short:"w"`
+	// Time between two counts (default 2s).
+	Every duration `default:"2s" placeholder:"DURATION"`
 	page
 	connection
 }

@@ -19,11 +19,15 @@ import (
 
 // tailCommand is ringback tail.
 type tailCommand struct {
-	Topic   string `placeholder:"TOPIC" help:"Only this topic."`
-	Lane    string `placeholder:"LANE" help:"Only this lane, and the pauses of its topic."`
-	Verdict string `placeholder:"VERDICT" help:"Only attempts with this verdict: delivered, again, dead or released."`
+	// Only this topic.
+	Topic string `placeholder:"TOPIC"`
+	// Only this lane, and the pauses of its topic.
+	Lane string `placeholder:"LANE"`
+	// Only attempts with this verdict: delivered, again, dead or released.
+	Verdict string `placeholder:"VERDICT"`
 	live.Filter
-	Count int `in:"none" placeholder:"N" help:"End after this number of events. Default: never."`
+	// End after this number of events. Default: never.
+	Count int `in:"none" placeholder:"N"`
 	connection
 }
 

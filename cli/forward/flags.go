@@ -13,16 +13,28 @@ import (
 
 // Flags are the flags of the command.
 type Flags struct {
-	Topic       []string `in:"none" sep:"none" placeholder:"TOPIC" help:"Topic whose jobs go to the URL of --to. Repeatable."`
-	To          string   `in:"none" placeholder:"URL" help:"Where the jobs of --topic go: a URL, or a port of this machine."`
-	Route       []string `in:"none" sep:"none" placeholder:"PATTERN=URL" help:"Where the jobs of a topic go, or of all pulled topics with this beginning: order.*=http://localhost:3000/orders. The first that matches. Repeatable."`
-	Lane        []string `in:"none" sep:"none" placeholder:"LANE" help:"Only this lane, or those with this beginning: customer-*. Repeatable."`
-	Copy        bool     `in:"none" help:"Send copies of what the server sends, and take no jobs."`
-	KeepPath    bool     `in:"none" help:"Append the path and the query of the job's own URL."`
-	Concurrency int      `in:"none" default:"8" placeholder:"N" help:"Requests of a topic at a time, up to 100 (default 8)."`
-	Header      []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE" help:"Header of each request, for example one that is secret, which the server does not tell; @FILE has one on each line. Repeatable."`
-	Count       int      `in:"none" placeholder:"N" help:"End after this number of requests, and those of other topics that run beside them. Default: never."`
-	SecretFile  string   `in:"none" placeholder:"FILE" help:"File with a secret (whsec_…) or key (whsk_…) that signs, instead of the topic's secrets."`
+	// Topic whose jobs go to the URL of --to. Repeatable.
+	Topic []string `in:"none" sep:"none" placeholder:"TOPIC"`
+	// Where the jobs of --topic go: a URL, or a port of this machine.
+	To string `in:"none" placeholder:"URL"`
+	// Where the jobs of a topic go, or of all pulled topics with this beginning: order.*=http://localhost:3000/orders.
+	// The first that matches. Repeatable.
+	Route []string `in:"none" sep:"none" placeholder:"PATTERN=URL"`
+	// Only this lane, or those with this beginning: customer-*. Repeatable.
+	Lane []string `in:"none" sep:"none" placeholder:"LANE"`
+	// Send copies of what the server sends, and take no jobs.
+	Copy bool `in:"none"`
+	// Append the path and the query of the job's own URL.
+	KeepPath bool `in:"none"`
+	// Requests of a topic at a time, up to 100 (default 8).
+	Concurrency int `in:"none" default:"8" placeholder:"N"`
+	// Header of each request, for example one that is secret, which the server does not tell; @FILE has one on each
+	// line. Repeatable.
+	Header []string `short:"H" sep:"none" in:"none" placeholder:"NAME: VALUE"`
+	// End after this number of requests, and those of other topics that run beside them. Default: never.
+	Count int `in:"none" placeholder:"N"`
+	// File with a secret (whsec_…) or key (whsk_…) that signs, instead of the topic's secrets.
+	SecretFile string `in:"none" placeholder:"FILE"`
 }
 
 // Validate is a hook of kong: it reports all flags that are not valid.

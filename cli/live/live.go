@@ -12,8 +12,10 @@ import (
 
 // Filter selects events by what the server does not filter by.
 type Filter struct {
-	Failed bool              `in:"none" help:"Only attempts that failed, and jobs that died."`
-	Label  map[string]string `in:"none" mapsep:"none" placeholder:"NAME=VALUE" help:"Only jobs with this label. Repeatable."`
+	// Only attempts that failed, and jobs that died.
+	Failed bool `in:"none"`
+	// Only jobs with this label. Repeatable.
+	Label map[string]string `in:"none" mapsep:"none" placeholder:"NAME=VALUE"`
 }
 
 // Selects reports whether the filter selects an event. It selects those that count what the server has left out.

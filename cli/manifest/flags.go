@@ -12,10 +12,14 @@ import (
 
 // Flags are the flags of commands that compare files with a server.
 type Flags struct {
-	File     []string `short:"f" required:"" sep:"none" placeholder:"FILE" in:"none" help:"File in YAML or JSON, folder of files, or - for the standard input. Repeat it for several."`
-	Prune    bool     `in:"none" help:"Remove what these files manage and no longer have."`
-	PruneAll bool     `in:"none" help:"--prune, also if the files have nothing: then all that they managed is removed."`
-	TakeOver bool     `in:"none" help:"Also change what other files manage."`
+	// File in YAML or JSON, folder of files, or - for the standard input. Repeat it for several.
+	File []string `short:"f" required:"" sep:"none" placeholder:"FILE" in:"none"`
+	// Remove what these files manage and no longer have.
+	Prune bool `in:"none"`
+	// --prune, also if the files have nothing: then all that they managed is removed.
+	PruneAll bool `in:"none"`
+	// Also change what other files manage.
+	TakeOver bool `in:"none"`
 }
 
 // Compare reads the files, compares them with a server and prints the differences.

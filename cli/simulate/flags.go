@@ -11,13 +11,20 @@ import (
 
 // Flags are the flags of a simulation.
 type Flags struct {
-	Ladder    []string `placeholder:"DURATION,…" help:"Waits after the first, second, … failed attempt. Default: the built-in ladder."`
-	Retries   *int     `placeholder:"N" help:"Requests after the first one. Default: the length of the ladder."`
-	Jitter    float64  `default:"-1" placeholder:"SHARE" help:"Share by which waits may be longer, 0 to 1. Default: 0.1."`
-	MaxAge    string   `placeholder:"DURATION" help:"Age at which the job is dead. Default: the span of the ladder and 24h."`
-	ExpiresIn string   `placeholder:"DURATION" help:"Expiry of the job, from its registration."`
-	Took      string   `default:"0s" placeholder:"DURATION" help:"Duration of each attempt, such as the timeout (default 0s)."`
-	Start     string   `placeholder:"TIME" help:"Time of the first attempt. Default: now."`
+	// Waits after the first, second, … failed attempt. Default: the built-in ladder.
+	Ladder []string `placeholder:"DURATION,…"`
+	// Requests after the first one. Default: the length of the ladder.
+	Retries *int `placeholder:"N"`
+	// Share by which waits may be longer, 0 to 1. Default: 0.1.
+	Jitter float64 `default:"-1" placeholder:"SHARE"`
+	// Age at which the job is dead. Default: the span of the ladder and 24h.
+	MaxAge string `placeholder:"DURATION"`
+	// Expiry of the job, from its registration.
+	ExpiresIn string `placeholder:"DURATION"`
+	// Duration of each attempt, such as the timeout (default 0s).
+	Took string `default:"0s" placeholder:"DURATION"`
+	// Time of the first attempt. Default: now.
+	Start string `placeholder:"TIME"`
 }
 
 // Attempts returns the attempts of the flags, and the time of the first one.

@@ -13,8 +13,10 @@ import (
 type backupCommand struct {
 	configFlag `embed:""`
 
-	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to copy: sqlite:FILE. It may be in use."`
-	To    string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO" help:"File to create. It must not exist."`
+	// Store to copy: sqlite:FILE. It may be in use.
+	Store string `default:"sqlite:ringback.db" placeholder:"URL"`
+	// File to create. It must not exist.
+	To string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO"`
 }
 
 // Run copies the store and prints the number of jobs in the copy.
@@ -31,8 +33,11 @@ func (c *backupCommand) Run(ctx context.Context, p *process) error {
 type restoreCommand struct {
 	configFlag `embed:""`
 
-	Store string `default:"sqlite:ringback.db" placeholder:"URL" help:"Store to replace: sqlite:FILE. It must not be in use. Existing files are moved aside."`
-	From  string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM" help:"Copy to restore, made by ringback backup, by sqlite3's .backup, or by copying a stopped service's file and its -wal."`
+	// Store to replace: sqlite:FILE. It must not be in use. Existing files are moved aside.
+	Store string `default:"sqlite:ringback.db" placeholder:"URL"`
+	// Copy to restore, made by ringback backup, by sqlite3's .backup, or by copying a stopped service's file and its
+	// -wal.
+	From string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM"`
 }
 
 // Run restores the store and prints its number of jobs and the path of the replaced file.

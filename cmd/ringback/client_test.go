@@ -19,7 +19,7 @@ import (
 // leaves returns the commands that can be run.
 func leaves(t *testing.T) []*kong.Node {
 	t.Helper()
-	parser, err := kong.New(new(commands), kong.Name("ringback"), kong.PostBuild(cli.Examples))
+	parser, err := kong.New(new(commands), kong.Name("ringback"), kong.PostBuild(cli.Describe))
 	require.NoError(t, err)
 	return parser.Model.Leaves(true)
 }
@@ -65,9 +65,8 @@ func TestClientCommands_HaveAnExampleThatParses(t *testing.T) {
 		if !isClientCommand(command) {
 			continue
 		}
-		example := command.Tag.Get("example")
+		example := strings.TrimPrefix(command.Detail, "Example:\n\n    ")
 		require.NotEmpty(t, example, command.Path())
-		require.Contains(t, command.Detail, example)
 		k, err := parser.Parse(words(example)[1:])
 		require.NoError(t, err, example)
 		require.Equal(t, command.Path(), k.Selected().Path())

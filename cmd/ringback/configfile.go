@@ -27,7 +27,9 @@ const (
 
 // configFlag is the flag of commands that read the configuration file.
 type configFlag struct {
-	Config string `placeholder:"FILE" help:"File with settings in YAML: the names of flags with _ for -, as in max_body: 1MiB. Variables and flags override it. Default: ringback.yaml in the working directory, if there is one."`
+	// File with settings in YAML: the names of flags with _ for -, as in max_body: 1MiB. Variables and flags override
+	// it. Default: ringback.yaml in the working directory, if there is one.
+	Config string `placeholder:"FILE"`
 }
 
 // A configFile has the settings of a configuration file. A nil one has none.

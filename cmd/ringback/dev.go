@@ -18,10 +18,13 @@ import (
 // devCommand is ringback dev.
 type devCommand struct {
 	serverFlags `embed:""`
-	// AllowPrivate is serve's flag with a different default: without it no job reaches the inbox.
-	AllowPrivate bool   `default:"true" help:"Let jobs call loopback and private networks, such as the inbox."`
-	Inbox        string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Address of the inbox."`
-	InboxKeys    string `name:"inbox-keys-file" placeholder:"FILE" help:"File with signing secrets (whsec_…) and public keys (whpk_…), one a line, with which the inbox verifies signatures. It is read for each signed request."`
+	// Let jobs call loopback and private networks, such as the inbox.
+	AllowPrivate bool `default:"true"`
+	// Address of the inbox.
+	Inbox string `default:"127.0.0.1:8081" placeholder:"HOST:PORT"`
+	// File with signing secrets (whsec_…) and public keys (whpk_…), one a line, with which the inbox verifies
+	// signatures. It is read for each signed request.
+	InboxKeys string `name:"inbox-keys-file" placeholder:"FILE"`
 }
 
 // Run runs the service and an inbox until ctx ends. The inbox closes last: attempts in flight still reach it.

@@ -16,9 +16,10 @@ import (
 type doctorCommand struct {
 	serveFlags `embed:""`
 
-	// Server has no variable: $RINGBACK_SERVER is that of the client commands, for another server maybe.
-	Server string `placeholder:"URL" variable:"-" help:"URL of a running service, which must answer then. Default: the address in --addr, if a service runs there."`
-	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_DOCTOR_OUTPUT" help:"Format of the findings. json is an array with an object for each."`
+	// URL of a running service, which must answer then. Default: the address in --addr, if a service runs there.
+	Server string `placeholder:"URL" variable:"-"`
+	// Format of the findings. json is an array with an object for each.
+	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_DOCTOR_OUTPUT"`
 }
 
 // Run prints the findings, and fails if one of them is a fault.

@@ -25,10 +25,14 @@ const (
 // healthCommand is ringback health, which needs no shell or curl in a container. Its address has serve's variable,
 // since both run in the same environment there.
 type healthCommand struct {
-	Addr    string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API, as given to serve. 0.0.0.0 and [::] are called on loopback."`
-	Live    bool          `variable:"RINGBACK_HEALTH_LIVE" help:"Check /healthz (the process is alive) instead of /readyz (it accepts and delivers jobs)."`
-	Timeout time.Duration `default:"3s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_TIMEOUT" help:"Timeout of one request, above 0s and up to 1m."`
-	Wait    time.Duration `default:"0s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_WAIT" help:"How long to retry until the check passes, 0s to 10m, for a service that is starting."`
+	// Address of the API, as given to serve. 0.0.0.0 and [::] are called on loopback.
+	Addr string `default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	// Check /healthz (the process is alive) instead of /readyz (it accepts and delivers jobs).
+	Live bool `variable:"RINGBACK_HEALTH_LIVE"`
+	// Timeout of one request, above 0s and up to 1m.
+	Timeout time.Duration `default:"3s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_TIMEOUT"`
+	// How long to retry until the check passes, 0s to 10m, for a service that is starting.
+	Wait time.Duration `default:"0s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_WAIT"`
 }
 
 // Run probes until one succeeds or the wait has passed. It returns the last probe's error.

@@ -9,8 +9,11 @@ import (
 
 // listenCommand is ringback listen.
 type listenCommand struct {
-	Addr     string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" variable:"RINGBACK_INBOX" help:"Address of the inbox."`
-	KeysFile string `placeholder:"FILE" variable:"RINGBACK_INBOX_KEYS_FILE" help:"File with signing secrets (whsec_…) and public keys (whpk_…), one a line, that verify the signatures of requests. It is read for each signed request."`
+	// Address of the inbox.
+	Addr string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" variable:"RINGBACK_INBOX"`
+	// File with signing secrets (whsec_…) and public keys (whpk_…), one a line, that verify the signatures of requests.
+	// It is read for each signed request.
+	KeysFile string `placeholder:"FILE" variable:"RINGBACK_INBOX_KEYS_FILE"`
 }
 
 // Run serves the inbox until ctx ends.

@@ -73,21 +73,34 @@ type commands struct {
 // serviceCommands run and maintain a server. A supervisor starts them often, so they do not wait for the grammar of the
 // others.
 type serviceCommands struct {
-	Serve   serveCommand   `cmd:"" group:"service" help:"Run the service."`
-	Dev     devCommand     `cmd:"" group:"service" help:"Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to."`
-	Listen  listenCommand  `cmd:"" group:"service" help:"Run the inbox alone: a receiver that prints requests."`
-	Config  configCommand  `cmd:"" group:"service" help:"Print the settings in force and where each comes from."`
-	Health  healthCommand  `cmd:"" group:"service" help:"Check whether a running service is ready. Exits 0 if it is, else 1."`
-	Backup  backupCommand  `cmd:"" group:"service" help:"Copy a SQLite store, in use or not, and verify the copy."`
-	Restore restoreCommand `cmd:"" group:"service" help:"Verify a copy and replace a SQLite store that is not in use by it."`
-	Verify  verifyCommand  `cmd:"" group:"service" help:"Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left."`
-	Doctor  doctorCommand  `cmd:"" group:"service" help:"Look for what is wrong with stores, clocks, limits, rights and settings, and say what to do. Exits 1 if something is."`
-	Export  exportCommand  `cmd:"" group:"service" help:"Write the jobs and settings of stores that are not in use to a file of JSON lines."`
-	Import  importCommand  `cmd:"" group:"service" help:"Store what an export has written in stores that are not in use."`
-	Version versionCommand `cmd:"" group:"service" help:"Print the version."`
+	// Run the service.
+	Serve serveCommand `cmd:"" group:"service"`
+	// Serve on an embedded database, let jobs call this machine and private networks, and run an inbox to send them to.
+	Dev devCommand `cmd:"" group:"service"`
+	// Run the inbox alone: a receiver that prints requests.
+	Listen listenCommand `cmd:"" group:"service"`
+	// Print the settings in force and where each comes from.
+	Config configCommand `cmd:"" group:"service"`
+	// Check whether a running service is ready. Exits 0 if it is, else 1.
+	Health healthCommand `cmd:"" group:"service"`
+	// Copy a SQLite store, in use or not, and verify the copy.
+	Backup backupCommand `cmd:"" group:"service"`
+	// Verify a copy and replace a SQLite store that is not in use by it.
+	Restore restoreCommand `cmd:"" group:"service"`
+	// Check the data of stores, in use or not, and repair faults. Exits 1 if faults are left.
+	Verify verifyCommand `cmd:"" group:"service"`
+	// Look for what is wrong with stores, clocks, limits, rights and settings, and say what to do. Exits 1 if something
+	// is.
+	Doctor doctorCommand `cmd:"" group:"service"`
+	// Write the jobs and settings of stores that are not in use to a file of JSON lines.
+	Export exportCommand `cmd:"" group:"service"`
+	// Store what an export has written in stores that are not in use.
+	Import importCommand `cmd:"" group:"service"`
+	// Print the version.
+	Version versionCommand `cmd:"" group:"service"`
 
-	// as of other programs
-	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-" help:"Print the version."`
+	// Print the version.
+	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-"`
 }
 
 // grammar returns the commands among which a command line chooses.
@@ -139,7 +152,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.ExplicitGroups(append(cli.Groups, kong.Group{Key: "service", Title: "Run a server:"})),
-		kong.PostBuild(cli.Examples),
+		kong.PostBuild(cli.Describe),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if len(args) == 0 {

@@ -17,10 +17,19 @@ import (
 
 // storeFlags are the flags of commands that open the stores.
 type storeFlags struct {
-	Store       []string      `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces. Namespaces choose one."`
-	Shards      app.Shards    `placeholder:"N" help:"Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first used. 0: the number that the store has; a new store gets 1, on a cluster 16."`
-	RedisPrefix string        `placeholder:"TEXT" help:"Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default: rb."`
-	RedisWait   app.RedisWait `placeholder:"replicas=N,fsync,timeout=D" help:"Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only."`
+	// Where jobs are stored: sqlite:FILE, redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… For
+	// several stores repeat the flag with names, main=URL and eu=URL; in the variable separate them by spaces.
+	// Namespaces choose one.
+	Store []string `sep:"none" default:"sqlite:ringback.db" placeholder:"URL"`
+	// Number of shards of a Redis store, 1 to 256, or NAME=N,… for several stores. It is fixed when a store is first
+	// used. 0: the number that the store has; a new store gets 1, on a cluster 16.
+	Shards app.Shards `placeholder:"N"`
+	// Prefix of every Redis key, so that installations can share a Redis: 1 to 64 of A-Z a-z 0-9 . _ and -. Default:
+	// rb.
+	RedisPrefix string `placeholder:"TEXT"`
+	// Durability that API writes wait for, in addition to the Redis primary: up to 64 replicas, fsync to disk (Redis
+	// 7.2), for at most D (1ms to 5s, 100ms if left out). Responses report what was reached. Default: the primary only.
+	RedisWait app.RedisWait `placeholder:"replicas=N,fsync,timeout=D"`
 }
 
 // join returns the stores as app.Options takes them.
@@ -30,26 +39,50 @@ func (f *storeFlags) join() string { return strings.Join(f.Store, "\n") }
 type serverFlags struct {
 	configFlag `embed:""`
 
-	Addr string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the API. Beyond loopback a token is required, or --no-auth."`
+	// Address of the API. Beyond loopback a token is required, or --no-auth.
+	Addr string `default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 
 	storeFlags `embed:""`
 
-	AllowTargets  []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal, *.lan.example."`
-	DenyTargets   []string      `placeholder:"TARGETS" help:"Networks, addresses and host names that jobs may never call. Takes precedence over every other flag."`
-	Proxy         string        `placeholder:"URL" help:"Forward proxy for deliveries: a URL with http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and NO_PROXY."`
-	CAFile        string        `name:"ca-file" placeholder:"FILE" help:"PEM file of certificate authorities trusted for receivers, in addition to the system's."`
-	Topics        string        `default:"auto" enum:"auto,declared" placeholder:"auto|declared" help:"auto: a job creates its topic. declared: jobs are rejected until their topic has been created with PUT."`
-	MaxBody       byteSize      `default:"256KiB" placeholder:"SIZE" help:"Largest body of a job, 1B to 10MiB."`
-	Grace         time.Duration `default:"30s" placeholder:"DURATION" help:"Maximum duration of a stop, 1s to 1h. Attempts in flight may use all but the last 5s of it (half of a grace below 10s)."`
-	Drain         time.Duration `default:"0s" placeholder:"DURATION" help:"How long the API still serves after SIGTERM while /readyz fails, so that load balancers notice: 0s to the grace less 5s (half of a grace below 10s)."`
-	Log           string        `default:"text" enum:"text,json" placeholder:"text|json" help:"Format of the log on stderr."`
-	NoAuth        bool          `help:"Accept requests without a token, also beyond loopback. Cannot be combined with a token."`
-	NoConsole     bool          `help:"Serve the API without the web console at /console/."`
-	AllowedHosts  []string      `placeholder:"NAMES" help:"Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost, addresses and the name in --addr."`
-	SecretKeyFile string        `placeholder:"FILE" help:"File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys."`
-	TokenFile     string        `placeholder:"FILE" help:"File with the API's root token, at least 16 visible ASCII characters, or with several for rotation, one a line. Or set RINGBACK_TOKEN."`
+	// Networks, addresses and host names that jobs may call although they are not public: 10.1.0.0/16, shop.internal,
+	// *.lan.example.
+	AllowTargets []string `placeholder:"TARGETS"`
+	// Networks, addresses and host names that jobs may never call. Takes precedence over every other flag.
+	DenyTargets []string `placeholder:"TARGETS"`
+	// Forward proxy for deliveries: a URL with http:// or https://, or none. Default: from HTTPS_PROXY, HTTP_PROXY and
+	// NO_PROXY.
+	Proxy string `placeholder:"URL"`
+	// PEM file of certificate authorities trusted for receivers, in addition to the system's.
+	CAFile string `name:"ca-file" placeholder:"FILE"`
+	// auto: a job creates its topic. declared: jobs are rejected until their topic has been created with PUT.
+	Topics string `default:"auto" enum:"auto,declared" placeholder:"auto|declared"`
+	// Largest body of a job, 1B to 10MiB.
+	MaxBody byteSize `default:"256KiB" placeholder:"SIZE"`
+	// Maximum duration of a stop, 1s to 1h. Attempts in flight may use all but the last 5s of it (half of a grace below
+	// 10s).
+	Grace time.Duration `default:"30s" placeholder:"DURATION"`
+	// How long the API still serves after SIGTERM while /readyz fails, so that load balancers notice: 0s to the grace
+	// less 5s (half of a grace below 10s).
+	Drain time.Duration `default:"0s" placeholder:"DURATION"`
+	// Format of the log on stderr.
+	Log string `default:"text" enum:"text,json" placeholder:"text|json"`
+	// Accept requests without a token, also beyond loopback. Cannot be combined with a token.
+	NoAuth bool
+	// Serve the API without the web console at /console/.
+	NoConsole bool
+	// Host names, without a port, that requests may carry on loopback or with --no-auth, in addition to localhost,
+	// addresses and the name in --addr.
+	AllowedHosts []string `placeholder:"NAMES"`
+	// File with the keys that encrypt secrets in the store, 1 to 16 separated by commas, the current one first. A key
+	// is 32 bytes in base64 or hexadecimal. Or set RINGBACK_SECRET_KEY to the keys.
+	SecretKeyFile string `placeholder:"FILE"`
+	// File with the API's root token, at least 16 visible ASCII characters, or with several for rotation, one a line.
+	// Or set RINGBACK_TOKEN.
+	TokenFile string `placeholder:"FILE"`
 
-	MetricsTokenFile string `placeholder:"FILE" help:"File with the token that /metrics requires then, or with several for rotation, one a line. Root tokens are accepted, too. Without it /metrics needs no token."`
+	// File with the token that /metrics requires then, or with several for rotation, one a line. Root tokens are
+	// accepted, too. Without it /metrics needs no token.
+	MetricsTokenFile string `placeholder:"FILE"`
 }
 
 // options converts the flags, with those of one command, to valid app.Options.
@@ -160,15 +193,18 @@ func secret(what, variable, flag, value, file string, log *slog.Logger) (string,
 type serveFlags struct {
 	serverFlags `embed:""`
 
-	Roles        app.Roles `default:"api,worker" placeholder:"ROLES" help:"Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both."`
-	AllowPrivate bool      `help:"Let jobs call loopback and private networks, but never link-local addresses, metadata services or the API."`
+	// Roles of this process: api (serve the API), worker (deliver jobs), or both. A SQLite store needs both.
+	Roles app.Roles `default:"api,worker" placeholder:"ROLES"`
+	// Let jobs call loopback and private networks, but never link-local addresses, metadata services or the API.
+	AllowPrivate bool
 }
 
 // serveCommand is ringback serve.
 type serveCommand struct {
 	serveFlags `embed:""`
 
-	Check bool `variable:"-" help:"Check the settings and the files that they name, and exit: 0 if they are valid, else 2. The store is not opened."`
+	// Check the settings and the files that they name, and exit: 0 if they are valid, else 2. The store is not opened.
+	Check bool `variable:"-"`
 }
 
 // Help is what --help adds to the flags.

@@ -18,9 +18,12 @@ type exportCommand struct {
 	configFlag `embed:""`
 	storeFlags `embed:""`
 
-	To             string `required:"" placeholder:"FILE" variable:"RINGBACK_EXPORT_TO" help:"File to create, readable by its owner only, or - for stdout. It has the secrets of the stores as they are stored."`
-	Resume         bool   `variable:"-" help:"Go on with the file of an export that was interrupted."`
-	WithoutSecrets bool   `variable:"-" help:"Leave out secrets and tokens. Deliveries that need a secret are held until it is set again."`
+	// File to create, readable by its owner only, or - for stdout. It has the secrets of the stores as they are stored.
+	To string `required:"" placeholder:"FILE" variable:"RINGBACK_EXPORT_TO"`
+	// Go on with the file of an export that was interrupted.
+	Resume bool `variable:"-"`
+	// Leave out secrets and tokens. Deliveries that need a secret are held until it is set again.
+	WithoutSecrets bool `variable:"-"`
 }
 
 // Run writes the file and prints its ledger.
@@ -49,8 +52,10 @@ type importCommand struct {
 	configFlag `embed:""`
 	storeFlags `embed:""`
 
-	From   string `placeholder:"FILE" variable:"RINGBACK_IMPORT_FROM" help:"File to read, made by ringback export, or - for stdin. A repeated import goes on where it was."`
-	Accept bool   `variable:"-" help:"Import nothing: keep what imports that are not complete have stored, so that it is delivered."`
+	// File to read, made by ringback export, or - for stdin. A repeated import goes on where it was.
+	From string `placeholder:"FILE" variable:"RINGBACK_IMPORT_FROM"`
+	// Import nothing: keep what imports that are not complete have stored, so that it is delivered.
+	Accept bool `variable:"-"`
 }
 
 // Run stores the content of the file, and prints its ledger beside that of the stores.

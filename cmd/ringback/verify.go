@@ -14,10 +14,14 @@ import (
 type verifyCommand struct {
 	configFlag `embed:""`
 
-	Store       []string `sep:"none" default:"sqlite:ringback.db" placeholder:"URL" help:"Stores to check, as given to serve. They may be in use, but not a SQLite store with --repair."`
-	RedisPrefix string   `placeholder:"TEXT" help:"Prefix of every Redis key, as given to serve. Default: rb."`
-	Repair      bool     `variable:"RINGBACK_VERIFY_REPAIR" help:"Repair faults. No repair loses a job, or makes one due that has ended."`
-	Output      string   `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_VERIFY_OUTPUT" help:"Format of the report. json is an array with a report for each store."`
+	// Stores to check, as given to serve. They may be in use, but not a SQLite store with --repair.
+	Store []string `sep:"none" default:"sqlite:ringback.db" placeholder:"URL"`
+	// Prefix of every Redis key, as given to serve. Default: rb.
+	RedisPrefix string `placeholder:"TEXT"`
+	// Repair faults. No repair loses a job, or makes one due that has ended.
+	Repair bool `variable:"RINGBACK_VERIFY_REPAIR"`
+	// Format of the report. json is an array with a report for each store.
+	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_VERIFY_OUTPUT"`
 }
 
 // Run prints the report, and fails if faults are left.
