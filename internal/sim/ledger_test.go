@@ -29,6 +29,7 @@ type ledger struct {
 	paused   map[job.Queue]time.Time // until when a lane has a cooldown
 	open     map[job.Queue]bool      // breakers
 	raised   map[string]bool         // alarms of topics
+	stepped  time.Time               // when the clock last did
 	count    map[string]int64        // registrations by topic
 	changes  map[string]int64        // of jobs, by actor
 	gone     map[string]int64        // the same of jobs that were removed since
@@ -250,6 +251,7 @@ func (l *ledger) lose(e *entry) {
 func (l *ledger) stepping() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.stepped = time.Now()
 	now := l.w.clock()
 	for _, e := range l.entries {
 		if !now.Before(e.due) {
@@ -393,7 +395,7 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 			e.body = s.Body
 		}
 		if !e.isInternal() {
-			l.judge(e, s)
+			l.judge(p, e, s)
 		}
 		if e.spec.Topic == job.ScheduleTopic && s.Body != nil {
 			l.step(e, s)
@@ -403,48 +405,74 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 	}
 }
 
-// judge checks the verdict of a settlement against what the receiver answered.
-func (l *ledger) judge(e *entry, s *store.Settlement) {
-	a := &s.Attempt
+// judge checks the verdict of a process on an attempt against what the receiver answered.
+func (l *ledger) judge(p *process, e *entry, s *store.Settlement) {
+	a, v := &s.Attempt, &s.Verdict
 	if a.Kind != "" && a.N != e.attempts+1 {
 		l.breach("%s: attempt %d is stored after %d", s.Ref.ID, a.N, e.attempts)
 	}
 	result, isKnown := e.results[a.N]
 	if a.Kind == job.KindAttempt {
-		if !isKnown && s.Verdict.Kind == policy.Delivered {
+		if !isKnown && v.Kind == policy.Delivered {
 			l.breach("%s: delivered by attempt %d, which nobody has seen", s.Ref.ID, a.N)
 		}
 		if isKnown && result.Status != a.Status {
 			l.breach("%s: attempt %d got %d and is stored with %d", s.Ref.ID, a.N, result.Status, a.Status)
 		}
 		e.attempts, e.lost = e.attempts+1, 0
-		if s.Verdict.Kind != policy.Delivered {
+		if v.Kind != policy.Delivered {
 			e.failed++
 		}
 	}
-	isGood := result.Accepted || result.Status/100 == 2
-	if isKnown && isGood != (s.Verdict.Kind == policy.Delivered) && a.Kind == job.KindAttempt {
-		l.breach("%s: attempt %d got %+v and is %s", s.Ref.ID, a.N, result, s.Verdict.Kind)
+	b := l.bounds(&e.spec, e.failed)
+	if isKnown && a.Kind == job.KindAttempt {
+		l.judgeAnswer(p, e, s, &result, b)
 	}
-	isFinal := result.Status == http.StatusGone || result.NonRetryable
-	if isKnown && isFinal && a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again {
-		l.breach("%s: attempt %d got %+v and is tried again", s.Ref.ID, a.N, result)
+	if v.Reason == policy.ReasonExhausted && e.failed <= b.fewest {
+		l.breach("%s: exhausted after %d failures, with %d retries", s.Ref.ID, e.failed, b.fewest)
 	}
-	if a.Kind == job.KindAttempt && s.Verdict.Kind == policy.Again && e.spec.Topic != topicHandled {
-		if rung := l.rung(&e.spec, e.failed); s.Verdict.Wait < max(rung, result.RetryAfter) {
-			l.breach("%s: waits %v after failure %d: its rung is %v, the receiver asked for %v",
-				s.Ref.ID, s.Verdict.Wait, e.failed, rung, result.RetryAfter)
-		}
-	}
-	if retries := l.retries(&e.spec); s.Verdict.Reason == policy.ReasonExhausted && e.failed <= retries {
-		l.breach("%s: exhausted after %d failures, with %d retries", s.Ref.ID, e.failed, retries)
+	if a.Kind == "" && v.Kind == policy.Dead && v.Reason != policy.ReasonExhausted && v.Reason != policy.ReasonExpired {
+		l.breach("%s: dead without an attempt, for the reason %q", s.Ref.ID, v.Reason)
 	}
 	// A process reckons that its claim took effect when it began.
 	isExpired := !e.expires.IsZero() && time.Now().After(e.expires.Add(-3*time.Millisecond))
-	if s.Verdict.Reason == policy.ReasonExpired && a.Kind == "" && !isExpired && e.holder.isCalmSince(
-		e.since.Add(-longest),
-	) {
+	if v.Reason == policy.ReasonExpired && a.Kind == "" && !isExpired && e.holder.isCalmSince(e.since.Add(-longest)) {
 		l.breach("%s: expired without an attempt before its expiry", s.Ref.ID)
+	}
+}
+
+// judgeAnswer checks the verdict on an attempt whose answer is known. No job lives so long that its age ends it.
+func (l *ledger) judgeAnswer(p *process, e *entry, s *store.Settlement, result *policy.Result, b bounds) {
+	v, least, most := &s.Verdict, max(b.shortest, result.RetryAfter), max(b.longest, result.RetryAfter)
+	if result.Class == policy.ClassConsumer && result.RetryAfter > 0 {
+		least, most = result.RetryAfter, result.RetryAfter
+	}
+	isGood := result.Accepted || result.Status/100 == 2
+	isFinal := result.Status == http.StatusGone || result.NonRetryable
+	isCalm := p.isCalmSince(e.since.Add(-longest)) // its settings are not old, and its claim took no time
+	mayExpire := !e.expires.IsZero() &&
+		(!isCalm || l.stepped.After(e.since) || !time.Now().Add(most+time.Millisecond).Before(e.expires))
+	var wanted string
+	switch {
+	case isGood && v.Kind != policy.Delivered:
+		wanted = "delivered"
+	case isGood:
+	case result.Status == http.StatusGone && v.Reason != policy.ReasonGaveUp:
+		wanted = "dead gave_up"
+	case result.NonRetryable && v.Reason != policy.ReasonNonRetryable:
+		wanted = "dead nonretryable"
+	case isFinal != (v.Kind == policy.Dead && v.Reason != policy.ReasonExhausted && v.Reason != policy.ReasonExpired),
+		v.Kind == policy.Delivered, v.Reason == policy.ReasonExpired && !mayExpire:
+		wanted = fmt.Sprintf("tried again, or exhausted, with %d to %d retries, or expired at %v",
+			b.fewest, b.most, e.expires)
+	case v.Kind == policy.Again && e.failed > b.most && isCalm:
+		wanted = fmt.Sprintf("exhausted, with %d retries", b.most)
+	case v.Kind == policy.Again && (v.Wait < least || v.Wait > most+time.Millisecond):
+		wanted = fmt.Sprintf("to wait between %v and %v", least, most)
+	}
+	if wanted != "" {
+		l.breach("%s: attempt %d, failure %d, got %d %s and is %s %q, waits %v: it should be %s",
+			s.Ref.ID, s.Attempt.N, e.failed, result.Status, result.Class, v.Kind, v.Reason, v.Wait, wanted)
 	}
 }
 

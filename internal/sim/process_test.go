@@ -294,8 +294,10 @@ func (p *process) handle(ctx context.Context, j *dispatcher.Job) error {
 		result = policy.Result{Accepted: true}
 		return nil
 	case x < 7:
-		return dispatcher.Retry(2 * time.Second)
+		result.RetryAfter = 2 * time.Second
+		return dispatcher.Retry(result.RetryAfter)
 	case x < 8:
+		result.NonRetryable = true
 		return dispatcher.Dead("refused")
 	case x < 9:
 		panic("a handler panics")
@@ -346,8 +348,12 @@ func (p *process) treat(ctx context.Context, leased *store.LeasedJob) {
 		}
 		report.For, report.Result = 0, store.LeaseDone
 	}
-	if report.Result == store.LeaseDone {
-		p.w.ledger.answered(p, leased.Ref(), leased.Attempts+1, policy.Result{Accepted: true})
+	result := policy.Result{
+		Class: policy.ClassConsumer, Accepted: report.Result == store.LeaseDone,
+		NonRetryable: report.Result == store.LeaseDead,
+	}
+	if report.Result != store.LeaseRelease {
+		p.w.ledger.answered(p, leased.Ref(), leased.Attempts+1, result)
 	}
 	for range 1 + r.IntN(2) { // some report twice
 		errs, _, err := p.SettleLeases(ctx, job.DefaultNamespace, []store.LeaseReport{report}, nil)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -103,28 +104,22 @@ func (l *ledger) concurrency(q job.Queue) (most int) {
 	return most
 }
 
-// rung returns the shortest wait of a job after a failure.
-func (l *ledger) rung(s *job.Spec, failed int) time.Duration {
-	if s.Ladder != nil {
-		return s.Ladder.Rung(failed)
-	}
-	shortest := time.Duration(1 << 62)
-	for _, topic := range l.topicsSince(s.Topic, time.Now().Add(-arrival)) {
-		shortest = min(shortest, topic.Ladder.Rung(failed))
-	}
-	return shortest
+// bounds are the extremes of what a process may go by after a failure of a job: of its retries, and of its wait.
+type bounds struct {
+	fewest, most      int
+	shortest, longest time.Duration
 }
 
-// retries returns the smallest number of retries of a job.
-func (l *ledger) retries(s *job.Spec) int {
-	if s.Retries != nil {
-		return *s.Retries
-	}
-	fewest := 1 << 30
+func (l *ledger) bounds(s *job.Spec, failed int) bounds {
+	b := bounds{fewest: math.MaxInt, shortest: math.MaxInt64}
 	for _, topic := range l.topicsSince(s.Topic, time.Now().Add(-arrival)) {
-		fewest = min(fewest, *topic.Terms(s.Terms).Retries)
+		terms := topic.Terms(s.Terms)
+		rung := terms.Ladder.Rung(failed)
+		b.fewest, b.most = min(b.fewest, *terms.Retries), max(b.most, *terms.Retries)
+		b.shortest = min(b.shortest, rung)
+		b.longest = max(b.longest, rung+time.Duration(terms.Jitter*float64(rung)))
 	}
-	return fewest
+	return b
 }
 
 // start counts a start of a lane and its topic. In a window of a rate that was changed the largest one counts.
