@@ -50,6 +50,8 @@ type entry struct {
 	token     store.Token // of its registration
 	createdAt time.Time
 	first     []byte // the body as it was registered
+	// registered is when it was, and moved is when its place or its state last changed.
+	registered, moved time.Time
 
 	version    int64
 	generation int
@@ -89,6 +91,8 @@ type entry struct {
 	isPurged     bool
 	endedAt      time.Time
 	progress     progress // of a schedule
+	// plan are the ids of the jobs that the next step of bulk work treats, planned those of all steps.
+	plan, planned map[string]bool
 }
 
 func newLedger(w *world) *ledger {
@@ -168,6 +172,10 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 		e := &entry{
 			spec: r.Job.Spec, number: len(l.entries), token: token, createdAt: r.Job.CreatedAt, version: r.Job.Version,
 			body: r.Job.Body, due: r.Job.DueAt, firstDue: r.Job.FirstDueAt, results: make(map[int]policy.Result),
+			registered: time.Now(), moved: time.Now(), plan: make(map[string]bool), planned: make(map[string]bool),
+		}
+		if !r.Job.ExpiresAt.IsZero() {
+			e.expires = time.Now().Add(r.Job.ExpiresAt.Sub(l.w.clock()))
 		}
 		if e.body == nil {
 			e.body = jobs[i].Body
@@ -239,7 +247,7 @@ func (l *ledger) lose(e *entry) {
 	if !e.isPulled && e.holder.isCalmSince(e.since) {
 		l.breach("%s: %s has lost its lease, though nothing has happened to it since", e.spec.ID, e.holder.name)
 	}
-	e.open = false
+	e.open, e.moved = false, time.Now()
 	e.attempts++
 	if e.lost++; e.lost > policy.FreeLosses {
 		e.failed++
@@ -386,7 +394,7 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 			}
 			continue
 		}
-		e.open = false
+		e.open, e.moved = false, time.Now()
 		e.settled = append(e.settled, s.Lease)
 		v := &s.Verdict
 		l.w.story.add("%s settles %s: %s %s wait %v lane %v %q attempt %q",
@@ -402,6 +410,9 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 		}
 		l.throttle(s)
 		l.end(e, s)
+		if e.spec.Topic == job.WorkTopic && s.Body != nil {
+			l.plan(e)
+		}
 	}
 }
 
@@ -555,7 +566,7 @@ func (l *ledger) change(e *entry, version int64, actor string) {
 	if version <= e.version {
 		l.breach("%s: version %d follows %d", e.spec.ID, version, e.version)
 	}
-	e.version = version
+	e.version, e.moved = version, time.Now()
 	l.changes[actor]++
 	if actor != "" && slices.Contains(e.actors, actor) {
 		l.breach("%s: changed twice by %s", e.spec.ID, actor)
@@ -655,6 +666,9 @@ func (l *ledger) purged(token store.Token, items []store.Removal, errs []error) 
 			l.breach("%s: removed before it ended", items[i].Ref.ID)
 		}
 		e.isPurged = true
+		if actor := l.planner(e.spec.ID); actor != "" {
+			l.changes[actor]++
+		}
 		for _, actor := range e.actors {
 			l.gone[actor]++
 		}

@@ -255,9 +255,6 @@ func (w *world) work(r *rand.Rand) {
 		if err != nil {
 			return err
 		}
-		w.ledger.mu.Lock()
-		w.works[made.ID] = order.Action
-		w.ledger.mu.Unlock()
 		if stopAfter > 0 {
 			time.Sleep(stopAfter)
 			_, err = p.StopWork(ctx, job.DefaultNamespace, made.ID, "")

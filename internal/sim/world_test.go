@@ -85,7 +85,6 @@ type world struct {
 	lives     int
 	restarts  map[string]time.Time
 	jobs      []job.Ref // that clients have registered, or tried to
-	works     map[string]store.WorkAction
 	clients   sync.WaitGroup
 	late      sync.WaitGroup
 	all       sync.WaitGroup
@@ -125,7 +124,7 @@ func run(seed uint64, e engine) (broken []string, told *story) {
 	w := &world{
 		draws: draws(seed), engine: e, began: time.Now(), lock: make(chan struct{}, 1),
 		story: &story{began: time.Now()}, processes: make(map[string]*process),
-		works: make(map[string]store.WorkAction), restarts: make(map[string]time.Time),
+		restarts: make(map[string]time.Time),
 	}
 	w.ledger = newLedger(w)
 	w.climate.Store(&climate{})
@@ -376,32 +375,6 @@ func (w *world) checkSchedules(ctx context.Context) {
 		}
 		if c := s.Counts; c.Run != ran[s.Job.Topic] {
 			w.ledger.breach("the schedule %s ran %d times and has registered %d jobs", name, c.Run, ran[s.Job.Topic])
-		}
-	}
-}
-
-// checkWork checks that bulk work has treated each of its jobs once.
-func (w *world) checkWork(ctx context.Context) {
-	p := w.reader()
-	for id, action := range w.works {
-		found, err := p.Work(ctx, job.DefaultNamespace, id)
-		if err != nil {
-			w.ledger.breach("the work %s: %v", id, err)
-			continue
-		}
-		actor := "work:" + id
-		changed := w.ledger.changes[actor]
-		switch {
-		// Nobody is named in what was purged, and a step that was lost is not repeated when the work was stopped.
-		case found.State == store.WorkStopped && (found.Done <= changed || action == store.WorkPurge):
-		case found.State != store.WorkDone || found.Matched != found.Treated():
-			w.ledger.breach("the work %s is %s: matched %d, %d done, %d failed, %d skipped",
-				id, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
-		case action == store.WorkPurge:
-		// Of a job that is gone nothing is known any more.
-		case found.Done > changed || found.Done < changed-w.ledger.gone[actor]:
-			w.ledger.breach("the work %s to %s of %s says %d done, %d jobs were changed",
-				id, action, found.Actor, found.Done, changed)
 		}
 	}
 }
