@@ -51,6 +51,9 @@ type fault struct {
 	again time.Duration
 }
 
+// takesTime reports whether a repeat of the call at once does not make it good.
+func (f fault) takesTime() bool { return f.dies || f.died || f.early > 0 || f.late > 0 || f.again > 0 }
+
 func (c climate) draw(r *rand.Rand) (f fault) {
 	delay := func() time.Duration { // mostly short
 		return time.Duration(float64(longest) * r.Float64() * r.Float64() * r.Float64()).Truncate(time.Millisecond)
@@ -85,7 +88,7 @@ func call[T any](
 	}
 	f := p.draw(shard, method)
 	if f != (fault{}) {
-		p.disturb()
+		p.disturb(f.takesTime())
 		p.w.story.add("%s.%s on shard %d: %+v", p.name, method, shard, f)
 	}
 	if f.dies {
@@ -100,7 +103,7 @@ func call[T any](
 	lateCall := func(after time.Duration) {
 		p.w.late.Go(func() {
 			time.Sleep(after)
-			p.disturb()
+			p.disturb(true)
 			_, _ = locked(context.WithoutCancel(ctx))
 		})
 	}

@@ -66,6 +66,7 @@ type entry struct {
 	lease    store.Token // the last one; see isLeased
 	since    time.Time   // it was claimed
 	isPulled bool        // by a consumer, which may forget it
+	isEnding bool        // it was claimed to be ended
 	settled  []store.Token
 	open     bool // the last lease is not settled
 	holder   *process
@@ -211,18 +212,21 @@ func (l *ledger) told(n *job.New, refused error) {
 	}
 }
 
-// waited notes what a client was told that has waited for the end of a job.
-func (l *ledger) waited(p *process, j *job.Job) {
+// waited notes what a client was told that has waited for the end of a job since a time.
+func (l *ledger) waited(p *process, j *job.Job, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const soon = 3 * time.Second
 	e := l.get(j.Ref(), "a job for whose end a client has waited")
+	if e.endedAt.After(since) {
+		since = e.endedAt
+	}
 	switch {
 	case e.generation != j.Generation:
 	case j.State.Ended() && e.state != j.State && (j.State != job.Cancelled || !e.isMarked):
 		l.breach("%s: a client was told that it is %s, and it is %q", j.ID, j.State, e.state)
-	case !j.State.Ended() && e.state != "" && time.Since(e.endedAt) > soon && p.isCalmSince(e.endedAt.Add(-longest)):
-		l.breach("%s: a client has waited for its end for %v after it", j.ID, time.Since(e.endedAt))
+	case e.state != "" && time.Since(since) > soon && p.isCalmSince(since.Add(-longest)):
+		l.breach("%s: a client has waited for its end for %v after it", j.ID, time.Since(since))
 	}
 }
 
@@ -244,8 +248,8 @@ func (l *ledger) lose(e *entry) {
 	if !e.open {
 		return
 	}
-	if !e.isPulled && e.holder.isCalmSince(e.since) {
-		l.breach("%s: %s has lost its lease, though nothing has happened to it since", e.spec.ID, e.holder.name)
+	if !e.isPulled && e.holder.isFastSince(e.since) {
+		l.breach("%s: %s has lost its lease, though nothing has held it up since", e.spec.ID, e.holder.name)
 	}
 	e.open, e.moved = false, time.Now()
 	e.attempts++
@@ -300,6 +304,8 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 				j.ID, p.name, e.holder.name, e.until.Sub(now))
 		case e.lease == j.Lease:
 			l.breach("%s: claimed again under a token that has settled it", j.ID)
+		case e.isMarked:
+			l.breach("%s: claimed by %s, though it is to be cancelled", j.ID, p.name)
 		}
 		l.w.story.add("%s claims %s", p.name, j.ID)
 		l.lose(e)
@@ -320,7 +326,7 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 			}
 		}
 		if request != nil {
-			l.checkClaim(j, e, request)
+			l.checkClaim(p, j, e, request)
 		}
 		e.createdAt = j.CreatedAt // a step of the clock may move it
 		e.lease, e.open, e.holder, e.since = j.Lease, true, p, time.Now()
@@ -328,19 +334,19 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 		if e.expires = (time.Time{}); !j.ExpiresAt.IsZero() {
 			e.expires = e.since.Add(j.ExpiresAt.Sub(l.w.clock()) + time.Millisecond)
 		}
-		e.isPulled = false
-		if request != nil {
-			asked := slices.IndexFunc(request.Queues, func(c store.QueueClaim) bool { return c.Queue == j.Queue })
-			e.isPulled = request.Queues[asked].Deliver == policy.DeliverPull
+		e.isEnding = request == nil
+		e.isPulled = request != nil && askedOf(request, j.Queue).Deliver == policy.DeliverPull
+		if hasEnded := !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(l.w.clock()); e.isPulled && !hasEnded {
+			l.start(j.Queue) // a push starts later, if at all
 		}
 	}
 }
 
 // checkClaim checks that a job may be claimed for an attempt.
-func (l *ledger) checkClaim(j *store.ClaimedJob, e *entry, request *store.ClaimRequest) {
+func (l *ledger) checkClaim(p *process, j *store.ClaimedJob, e *entry, request *store.ClaimRequest) {
 	now, q := l.w.clock(), e.spec.Queue
 	limits, from := l.limits(q)
-	asked := request.Queues[slices.IndexFunc(request.Queues, func(c store.QueueClaim) bool { return c.Queue == q })]
+	asked := askedOf(request, q)
 	switch {
 	case now.Before(e.due) && time.Now().Before(e.waits):
 		l.breach("%s: claimed at %v, due at %v, which the store says is %v", j.ID, now, e.due, j.DueAt)
@@ -351,9 +357,14 @@ func (l *ledger) checkClaim(j *store.ClaimedJob, e *entry, request *store.ClaimR
 	case time.Now().Before(l.paused[q]):
 		l.breach("%s: claimed while its lane has a cooldown for another %v", j.ID, time.Until(l.paused[q]))
 	}
+	claimed, hasOthers := 1, false
 	for _, other := range l.entries {
 		if other == e || other.spec.Queue != q || other.state != "" {
 			continue
+		}
+		if other.isLeased() && !other.isEnding {
+			claimed++
+			hasOthers = hasOthers || other.lease.Owner() != j.Lease.Owner()
 		}
 		isBefore := other.number < e.number && !other.firstDue.After(now) && !other.mayBeCancelled()
 		switch {
@@ -365,6 +376,19 @@ func (l *ledger) checkClaim(j *store.ClaimedJob, e *entry, request *store.ClaimR
 			l.breach("%s: claimed beside %s while the breaker of their lane is open", j.ID, other.spec.ID)
 		}
 	}
+	allowed := limits.Concurrency
+	if !hasOthers && !limits.Rate.Limited() {
+		allowed += asked.Ahead
+	}
+	if claimed > allowed && !e.isInternal() {
+		l.breach("%s: claimed as job %d of its lane, of which %s may hold %d, shared with others: %t",
+			j.ID, claimed, p.name, allowed, hasOthers)
+	}
+}
+
+// askedOf returns what a request asks of a queue.
+func askedOf(request *store.ClaimRequest, q job.Queue) store.QueueClaim {
+	return request.Queues[slices.IndexFunc(request.Queues, func(c store.QueueClaim) bool { return c.Queue == q })]
 }
 
 // mayBeCancelled reports whether the end of a lease has cancelled the job, which the ledger does not see.

@@ -34,6 +34,7 @@ type process struct {
 	cutOff    map[int]time.Time // until then its calls of a shard fail
 	isDoomed  bool              // it dies in one of its next calls
 	disturbed time.Time         // when something last happened to it
+	heldUp    time.Time         // when something did that takes time
 	counts    map[string]int
 	second    int64 // since the beginning, of counts
 }
@@ -130,11 +131,14 @@ func (p *process) doom() {
 	})
 }
 
-// disturb notes that something happens to a process.
-func (p *process) disturb() {
+// disturb notes that something happens to a process, which may take time.
+func (p *process) disturb(takesTime bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.disturbed = time.Now()
+	if takesTime {
+		p.heldUp = p.disturbed
+	}
 }
 
 // isCalmSince reports whether nothing has happened to a process since a time, but that it was stopped.
@@ -142,6 +146,13 @@ func (p *process) isCalmSince(at time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.life.Err() == nil && p.awake == nil && p.disturbed.Before(at)
+}
+
+// isFastSince is isCalmSince, but that calls may have failed that can be repeated at once.
+func (p *process) isFastSince(at time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.life.Err() == nil && p.awake == nil && p.heldUp.Before(at)
 }
 
 // sleep stops a process until wake.
@@ -158,7 +169,7 @@ func (p *process) wake() {
 	defer p.mu.Unlock()
 	if p.awake != nil {
 		close(p.awake)
-		p.awake, p.disturbed = nil, time.Now()
+		p.awake, p.disturbed, p.heldUp = nil, time.Now(), time.Now()
 	}
 }
 
@@ -182,7 +193,7 @@ func (p *process) enter(ctx context.Context, shard int) error {
 	awake, now := p.awake, time.Now()
 	isCut := now.Before(p.cutOff[shard]) || now.Before(p.cutOff[allShards])
 	if isCut {
-		p.disturbed = now
+		p.disturbed, p.heldUp = now, now
 	}
 	p.mu.Unlock()
 	if awake != nil {

@@ -151,9 +151,10 @@ func (w *world) waitForEnd(r *rand.Rand) {
 	wanted := job.Job{Spec: job.Spec{ID: ref.ID, Queue: job.Queue{Namespace: ref.Namespace}}}
 	limit := time.Duration(r.IntN(12_000)) * time.Millisecond
 	w.client(r, 1, func(ctx context.Context, p *process) error {
+		began := time.Now()
 		found, err := p.WaitForEnd(ctx, wanted, limit)
 		if err == nil {
-			w.ledger.waited(p, &found)
+			w.ledger.waited(p, &found, began)
 		}
 		return err
 	})
