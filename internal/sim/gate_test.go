@@ -87,12 +87,9 @@ func call[T any](
 		return none, err
 	}
 	f := p.draw(shard, method)
-	if f != (fault{}) {
-		p.disturb(f.takesTime())
-		p.w.story.add("%s.%s on shard %d: %+v", p.name, method, shard, f)
-	}
-	if f.dies {
-		p.kill()
+	p.meet(f, shard, method)
+	if f.takesTime() {
+		p.disturb(true)
 	}
 	locked := func(ctx context.Context) (T, error) {
 		p.w.lock <- struct{}{}
@@ -139,7 +136,20 @@ func call[T any](
 	return value, err
 }
 
-// blocking makes a call that may take long by itself.
+// meet tells of the fault of a call, and notes it.
+func (p *process) meet(f fault, shard int, method string) {
+	if f == (fault{}) {
+		return
+	}
+	p.disturb(false)
+	p.w.story.add("%s.%s on shard %d: %+v", p.name, method, shard, f)
+	if f.dies {
+		p.kill()
+	}
+}
+
+// blocking makes a call that may take long by itself. It is not made again: what it has returned, it does not return
+// once more. No attempt waits for it.
 func blocking[T any](
 	ctx context.Context, p *process, shard int, method string, do func(context.Context) (T, error),
 ) (T, error) {
@@ -148,18 +158,29 @@ func blocking[T any](
 		return none, err
 	}
 	f := p.draw(shard, method)
-	if f.before {
+	f.twice, f.again = false, 0
+	p.meet(f, shard, method)
+	if err := p.wait(ctx, f.early); err != nil {
+		return none, err
+	}
+	if f.before || f.dies {
 		return none, unavailable(method + " not sent")
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
-	value, err := do(ctx)
-	if gone := p.enter(ctx, shard); gone != nil {
+	value, err := do(callCtx)
+	if f.died {
+		p.kill()
+	}
+	if gone := p.wait(ctx, f.late); gone != nil {
 		return none, gone
 	}
 	if f.lost {
 		return none, unavailable(method + " lost its reply")
+	}
+	if gone := p.enter(ctx, shard); gone != nil {
+		return none, gone
 	}
 	return value, err
 }

@@ -34,8 +34,11 @@ type ledger struct {
 	changes  map[string]int64        // of jobs, by actor
 	gone     map[string]int64        // the same of jobs that were removed since
 	breaking sync.Mutex              // of broken: calls of many goroutines may break a promise
-	broken   []string
+	broken   []breach
 }
+
+// breach is a broken promise. The kind is the same for all jobs.
+type breach struct{ kind, text string }
 
 // answer is what the store has answered to a call with a token.
 type answer struct {
@@ -113,7 +116,7 @@ const maxClaims = 50
 func (l *ledger) breach(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.breaking.Lock()
-	l.broken = append(l.broken, text)
+	l.broken = append(l.broken, breach{format, text})
 	l.breaking.Unlock()
 	l.w.story.addBreach(text)
 }
@@ -190,6 +193,7 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 		if (e.spec.Topic == job.CallbackTopic || isTick) && !l.outbox[ref] {
 			l.breach("%s: in %s, but in no outbox", ref.ID, e.spec.Topic)
 		}
+		l.w.story.add("%s is registered, due at %v", ref.ID, e.due)
 		l.entries[ref] = e
 		l.count[e.spec.Topic]++
 	}
@@ -251,6 +255,7 @@ func (l *ledger) lose(e *entry) {
 	if !e.isPulled && e.holder.isFastSince(e.since) {
 		l.breach("%s: %s has lost its lease, though nothing has held it up since", e.spec.ID, e.holder.name)
 	}
+	l.w.story.add("%s: the lease of %s is lost", e.spec.ID, e.holder.name)
 	e.open, e.moved = false, time.Now()
 	e.attempts++
 	if e.lost++; e.lost > policy.FreeLosses {
@@ -590,6 +595,7 @@ func (l *ledger) change(e *entry, version int64, actor string) {
 	if version <= e.version {
 		l.breach("%s: version %d follows %d", e.spec.ID, version, e.version)
 	}
+	l.w.story.add("%s is changed by %q", e.spec.ID, actor)
 	e.version, e.moved = version, time.Now()
 	l.changes[actor]++
 	if actor != "" && slices.Contains(e.actors, actor) {
@@ -689,6 +695,7 @@ func (l *ledger) purged(token store.Token, items []store.Removal, errs []error) 
 		if e.state == "" && !e.mayBeCancelled() {
 			l.breach("%s: removed before it ended", items[i].Ref.ID)
 		}
+		l.w.story.add("%s is removed", e.spec.ID)
 		e.isPurged = true
 		if actor := l.planner(e.spec.ID); actor != "" {
 			l.changes[actor]++

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,10 +63,24 @@ func onSQLite(t *testing.T) engine {
 	}
 }
 
-// once runs a seed in a bubble.
-func once(t *testing.T, seed int, open func(*testing.T) engine) (broken []string, told *story) {
+// once runs a seed in a bubble. Of one that panics, or does not end, it tells the story so far.
+func once(t *testing.T, seed int, open func(*testing.T) engine) (broken []breach, told *story) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { broken, told = run(uint64(seed), open(t)) })
+	told = new(story)
+	tell := func(what any) { _, _ = fmt.Fprintf(os.Stderr, "%s, seed %d: %v\n%s\n", t.Name(), seed, what, told) }
+	stuck := time.AfterFunc(time.Minute, func() { tell("has not ended for a minute") })
+	defer stuck.Stop()
+	tellPanic := func() {
+		if reason := recover(); reason != nil {
+			tell(reason)
+			panic(reason)
+		}
+	}
+	defer tellPanic() // if all of its goroutines are blocked
+	synctest.Test(t, func(t *testing.T) {
+		defer tellPanic()
+		broken = run(uint64(seed), open(t), told)
+	})
 	return broken, told
 }
 
@@ -106,24 +121,37 @@ func TestSeeds_KeepThePromises(t *testing.T) {
 					}
 					return
 				}
-				t.Errorf("seed %d on %s: %s\n%s", n, e.name, strings.Join(broken, "\n"), told)
-				again.Do(func() { t.Log(repeated(t, n, e.open)) })
+				t.Errorf("seed %d on %s:\n%s\n%s", n, e.name, textOf(broken), told)
+				again.Do(func() { t.Log(repeated(t, n, e.open, broken[0].kind)) })
 			})
 		}
 	}
 }
 
-// repeated runs a seed that failed again, and says how often it fails: what the runtime orders differs.
-func repeated(t *testing.T, seed int, open func(*testing.T) engine) string {
+func textOf(broken []breach) string {
+	texts := make([]string, len(broken))
+	for i := range broken {
+		texts[i] = broken[i].text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// repeated runs a seed that failed again, and says how often it fails, and in the same way: what the runtime orders
+// differs.
+func repeated(t *testing.T, seed int, open func(*testing.T) engine, kind string) string {
 	t.Helper()
 	const runs = 100
-	failed := 0
+	failed, same := 0, 0
 	for range runs {
-		if broken, _ := once(t, seed, open); len(broken) > 0 {
+		broken, _ := once(t, seed, open)
+		if len(broken) > 0 {
 			failed++
 		}
+		if slices.ContainsFunc(broken, func(b breach) bool { return b.kind == kind }) {
+			same++
+		}
 	}
-	return fmt.Sprintf("run %d times again, it failed %d times: make sim SEED=%d", runs, failed, seed)
+	return fmt.Sprintf("run %d times again, it failed %d times, %d times so: make sim SEED=%d", runs, failed, same, seed)
 }
 
 // TestFoundSeeds_KeepThePromises runs the seeds that have found a fault, which others may find again.
@@ -139,7 +167,7 @@ func TestFoundSeeds_KeepThePromises(t *testing.T) {
 			for _, e := range engines {
 				if e.name == found.engine {
 					broken, told := once(t, found.seed, e.open)
-					require.Empty(t, broken, "once found: %s\n%s", found.fault, told)
+					require.Empty(t, textOf(broken), "once found: %s\n%s", found.fault, told)
 				}
 			}
 		})

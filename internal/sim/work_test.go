@@ -112,7 +112,7 @@ func (w *world) checkWork(ctx context.Context) {
 		id := strings.TrimPrefix(e.spec.ID, job.WorkIDPrefix)
 		found, err := p.Work(ctx, job.DefaultNamespace, id)
 		if err != nil {
-			w.ledger.breach("the work %s: %v", id, err)
+			w.ledger.breach("%s: %v", e.spec.ID, err)
 			continue
 		}
 		// Of a job that is gone nothing is known any more.
@@ -124,18 +124,18 @@ func (w *world) checkWork(ctx context.Context) {
 		isStopped := found.State == store.WorkStopped && e.askedCancel // a step that was lost is not repeated
 		switch {
 		case !isStopped && (found.State != store.WorkDone || found.Matched != found.Treated()):
-			w.ledger.breach("the work %s is %s: matched %d, %d done, %d failed, %d skipped",
-				id, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
+			w.ledger.breach("%s: is %s: matched %d, %d done, %d failed, %d skipped",
+				e.spec.ID, found.State, found.Matched, found.Done, found.Failed, found.Skipped)
 		case found.Done > most, found.Done < least && !isStopped:
-			w.ledger.breach("the work %s to %s of %s says %d done, %d to %d jobs were changed",
-				id, found.Action, found.Actor, found.Done, least, most)
+			w.ledger.breach("%s: to %s of %s says %d done, %d to %d jobs were changed",
+				e.spec.ID, found.Action, found.Actor, found.Done, least, most)
 		case int64(len(found.Failures)) != found.Failed+found.Skipped:
-			w.ledger.breach("the work %s has %d failed, %d skipped, and says why of %d",
-				id, found.Failed, found.Skipped, len(found.Failures))
+			w.ledger.breach("%s: has %d failed, %d skipped, and says why of %d",
+				e.spec.ID, found.Failed, found.Skipped, len(found.Failures))
 		}
 		for _, f := range found.Failures {
 			if f.Reason == "" || strings.HasPrefix(f.Reason, "internal error") {
-				w.ledger.breach("the work %s has failed for %s: %q", id, f.ID, f.Reason)
+				w.ledger.breach("%s: has failed for %s: %q", e.spec.ID, f.ID, f.Reason)
 			}
 		}
 	}

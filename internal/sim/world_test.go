@@ -119,13 +119,14 @@ var schedules = map[string]store.ScheduleSettings{
 	},
 }
 
-// run runs a seed in a bubble of fake time, and returns the broken promises.
-func run(seed uint64, e engine) (broken []string, told *story) {
+// run runs a seed in a bubble of fake time, tells its story, and returns the broken promises.
+func run(seed uint64, e engine, told *story) []breach {
 	w := &world{
 		draws: draws(seed), engine: e, began: time.Now(), lock: make(chan struct{}, 1),
-		story: &story{began: time.Now()}, processes: make(map[string]*process),
+		story: told, processes: make(map[string]*process),
 		restarts: make(map[string]time.Time),
 	}
+	told.began = w.began
 	w.ledger = newLedger(w)
 	w.climate.Store(&climate{})
 	w.prepare()
@@ -135,7 +136,7 @@ func run(seed uint64, e engine) (broken []string, told *story) {
 	if err := w.store.Close(); err != nil {
 		w.ledger.breach("close the store: %v", err)
 	}
-	return w.ledger.broken, w.story
+	return w.ledger.broken
 }
 
 // prepare stores the settings and starts the processes.
@@ -393,8 +394,9 @@ type story struct {
 	began time.Time
 	mu    sync.Mutex
 	lines []line
-	// breach is what had happened up to the first broken promise.
-	breach []line
+	// broken is the number of lines up to the first broken promise, and subject the job whose it is.
+	broken  int
+	subject string
 }
 
 type line struct {
@@ -403,15 +405,13 @@ type line struct {
 	args   []any
 }
 
-// storyLines is how many lines are told.
+// storyLines is how many lines are told, beside those that name the job.
 const storyLines = 80
 
 func (s *story) add(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lines = append(s.lines, line{time.Since(s.began), format, args}); len(s.lines) > 20*storyLines {
-		s.lines = slices.Clone(s.lines[len(s.lines)-storyLines:])
-	}
+	s.lines = append(s.lines, line{time.Since(s.began), format, args})
 }
 
 // addBreach adds a broken promise.
@@ -419,20 +419,27 @@ func (s *story) addBreach(text string) {
 	s.add("BROKEN: %s", text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.breach == nil {
-		s.breach = slices.Clone(s.lines[max(0, len(s.lines)-storyLines):])
+	if s.broken == 0 {
+		s.broken = len(s.lines)
+		s.subject, _, _ = strings.Cut(text, ": ")
 	}
 }
 
 // String tells what led to the first broken promise, or the end if none was broken.
 func (s *story) String() string {
-	told := s.breach
-	if told == nil {
-		told = s.lines
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.lines
+	if s.broken > 0 {
+		told = told[:s.broken]
 	}
+	names := func(word string) bool { return strings.Trim(word, ":,") == s.subject }
 	var text []byte
-	for _, l := range told {
-		text = fmt.Appendf(text, "%10.3f  %s\n", l.at.Seconds(), fmt.Sprintf(l.format, l.args...))
+	for i, l := range told {
+		happened := fmt.Sprintf(l.format, l.args...)
+		if i >= len(told)-storyLines || slices.ContainsFunc(strings.Fields(happened), names) {
+			text = fmt.Appendf(text, "%10.3f  %s\n", l.at.Seconds(), happened)
+		}
 	}
 	return string(text)
 }
