@@ -183,6 +183,7 @@ func (m *backlogMonitor) setAlarm(
 		Namespace: t.Namespace, Topic: t.Name, Raised: raised, Outbox: callbacks,
 	})
 	if err != nil {
+		a.known = false // the call may have taken effect
 		return err
 	}
 	*a = alarmState{known: true, raised: raised}

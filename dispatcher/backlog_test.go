@@ -383,3 +383,37 @@ func TestBacklog_IsCheckedByAProcessThatClaimsNothing(t *testing.T) {
 		require.Equal(t, []any{raised}, callbackTypes(t, rec))
 	})
 }
+
+func TestBacklog_ComesAgainAfterAnUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var over atomic.Bool // the alarm is cleared, and the process does not know
+		calls := 0           // unchanged, raised, cleared
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{
+			Deliverer: rec,
+			Store: storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), func(method string) storetest.Fault {
+				if method != "Alarm" {
+					return storetest.None
+				}
+				if calls++; calls != 3 {
+					return storetest.None
+				}
+				over.Store(true)
+				return storetest.LostReply
+			}),
+		})
+		putBacklog(t, r, moreThan(4), true)
+		time.Sleep(11 * time.Second)
+		r.registerOrders(t, 5, 0)
+		time.Sleep(30 * time.Second)
+		require.Len(t, callbackTypes(t, rec), 1)
+		putBacklog(t, r, moreThan(4), false)
+		for !over.Load() {
+			time.Sleep(time.Second)
+		}
+		putBacklog(t, r, moreThan(4), true)
+		r.registerOrders(t, 5, 0)
+		time.Sleep(time.Minute)
+		require.Len(t, callbackTypes(t, rec), 3)
+	})
+}
