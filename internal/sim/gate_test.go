@@ -19,21 +19,22 @@ type climate struct{ before, lost, twice, late float64 }
 // longest bounds how late a call or its reply comes: longer than timeouts and leases.
 const longest = 25 * time.Second
 
-// gate is the store as a process sees it: with faults, and witnessed by the ledger.
+// gate is the store as a process sees it: with faults, and witnessed by the ledger. It embeds nothing, so that no method
+// gets by.
 type gate struct {
-	store.Store
-	p *process
+	next store.Store
+	p    *process
 }
 
 // gateShard is a shard of a gate.
 type gateShard struct {
-	store.Shard
+	next   store.Shard
 	p      *process
 	number int
 }
 
 func (g gate) Shards() []store.Shard {
-	return storetest.WrapShards(g.Store, func(n int, next store.Shard) store.Shard { return gateShard{next, g.p, n} })
+	return storetest.WrapShards(g.next, func(n int, next store.Shard) store.Shard { return gateShard{next, g.p, n} })
 }
 
 func unavailable(reason string) error {
@@ -185,6 +186,23 @@ func blocking[T any](
 	return value, err
 }
 
+// pair adapts functions with two values.
+type pair[A, B any] struct {
+	a A
+	b B
+}
+
+// call2 is call for two values.
+func call2[A, B any](
+	ctx context.Context, p *process, shard int, method string, do func(context.Context) (A, B, error),
+) (A, B, error) {
+	both, err := call(ctx, p, shard, method, func(ctx context.Context) (both pair[A, B], err error) {
+		both.a, both.b, err = do(ctx)
+		return both, err
+	})
+	return both.a, both.b, err
+}
+
 // do0 adapts a function without a value.
 func do0(f func(context.Context) error) func(context.Context) (struct{}, error) {
 	return func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }
@@ -194,7 +212,7 @@ func (s gateShard) ledger() *ledger { return s.p.w.ledger }
 
 func (s gateShard) Insert(ctx context.Context, token store.Token, jobs []store.NewJob) ([]store.InsertResult, error) {
 	return call(ctx, s.p, s.number, "Insert", func(ctx context.Context) ([]store.InsertResult, error) {
-		results, err := s.Shard.Insert(ctx, token, jobs)
+		results, err := s.next.Insert(ctx, token, jobs)
 		s.ledger().inserted(token, jobs, results)
 		return results, err
 	})
@@ -204,8 +222,10 @@ func (s gateShard) Claim(
 	ctx context.Context, token store.Token, request store.ClaimRequest,
 ) (store.ClaimResult, error) {
 	return call(ctx, s.p, s.number, "Claim", func(ctx context.Context) (store.ClaimResult, error) {
-		result, err := s.Shard.Claim(ctx, token, request)
-		s.ledger().claimed(s.p, token, &request, result.Jobs)
+		result, err := s.next.Claim(ctx, token, request)
+		if err == nil {
+			s.ledger().claimed(s.p, token, &request, result.Jobs)
+		}
 		return result, err
 	})
 }
@@ -214,71 +234,72 @@ func (s gateShard) ClaimExpired(
 	ctx context.Context, token store.Token, request store.ClaimExpiredRequest,
 ) ([]store.ClaimedJob, error) {
 	return call(ctx, s.p, s.number, "ClaimExpired", func(ctx context.Context) ([]store.ClaimedJob, error) {
-		jobs, err := s.Shard.ClaimExpired(ctx, token, request)
-		s.ledger().claimed(s.p, token, nil, jobs)
+		jobs, err := s.next.ClaimExpired(ctx, token, request)
+		if err == nil {
+			s.ledger().claimed(s.p, token, nil, jobs)
+		}
 		return jobs, err
 	})
-}
-
-type settledAnswer struct {
-	errs    []error
-	claimed store.ClaimResult
 }
 
 func (s gateShard) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
-	answer, err := call(ctx, s.p, s.number, "Settle", func(ctx context.Context) (a settledAnswer, err error) {
-		a.errs, a.claimed, err = s.Shard.Settle(ctx, token, items, next)
+	do := func(ctx context.Context) ([]error, store.ClaimResult, error) {
+		errs, claimed, err := s.next.Settle(ctx, token, items, next)
 		if err == nil {
-			s.ledger().settle(s.p, token, items, a.errs)
+			s.ledger().settle(s.p, token, items, errs)
 			if next != nil {
-				s.ledger().claimed(s.p, cmp.Or(next.Token, token), next, a.claimed.Jobs)
+				s.ledger().claimed(s.p, cmp.Or(next.Token, token), next, claimed.Jobs)
 			}
 		}
-		return a, err
-	})
-	return answer.errs, answer.claimed, err
+		return errs, claimed, err
+	}
+	return call2(ctx, s.p, s.number, "Settle", do)
 }
 
 func (s gateShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	return call(ctx, s.p, s.number, "Permit", func(ctx context.Context) ([]store.Permit, error) {
-		return s.Shard.Permit(ctx, token, asks)
+		permits, err := s.next.Permit(ctx, token, asks)
+		if err == nil {
+			s.ledger().repeats("Permit", token, permits)
+		}
+		return permits, err
 	})
 }
 
 func (s gateShard) Wait(ctx context.Context, options store.WaitOptions) ([]job.Queue, error) {
 	return blocking(ctx, s.p, s.number, "Wait", func(ctx context.Context) ([]job.Queue, error) {
-		return s.Shard.Wait(ctx, options)
+		return s.next.Wait(ctx, options)
 	})
 }
 
 func (s gateShard) WaitAgenda(ctx context.Context, timeout time.Duration) (bool, error) {
 	return blocking(ctx, s.p, s.number, "WaitAgenda", func(ctx context.Context) (bool, error) {
-		return s.Shard.WaitAgenda(ctx, timeout)
+		return s.next.WaitAgenda(ctx, timeout)
 	})
 }
 
 func (s gateShard) Notify(ctx context.Context, queues []job.Queue) error {
 	_, err := call(
-		ctx, s.p, s.number, "Notify", do0(func(ctx context.Context) error { return s.Shard.Notify(ctx, queues) }),
+		ctx, s.p, s.number, "Notify", do0(func(ctx context.Context) error { return s.next.Notify(ctx, queues) }),
 	)
 	return err
 }
 
 func (s gateShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	return call(ctx, s.p, s.number, "Get", func(ctx context.Context) (job.Job, error) { return s.Shard.Get(ctx, ref) })
+	return call(ctx, s.p, s.number, "Get", func(ctx context.Context) (job.Job, error) { return s.next.Get(ctx, ref) })
 }
 
 func (s gateShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
 	return call(ctx, s.p, s.number, "Known", func(ctx context.Context) ([]store.IDStatus, error) {
-		return s.Shard.Known(ctx, refs)
+		return s.next.Known(ctx, refs)
 	})
 }
 
 func (s gateShard) List(ctx context.Context, filter store.Filter) (store.Page, error) {
 	return call(ctx, s.p, s.number, "List", func(ctx context.Context) (store.Page, error) {
-		return s.Shard.List(ctx, filter)
+		return s.next.List(ctx, filter)
 	})
 }
 
@@ -286,7 +307,7 @@ func (s gateShard) Replace(
 	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
 ) (job.Job, error) {
 	return call(ctx, s.p, s.number, "Replace", func(ctx context.Context) (job.Job, error) {
-		j, err := s.Shard.Replace(ctx, token, ref, replacement)
+		j, err := s.next.Replace(ctx, token, ref, replacement)
 		if err == nil {
 			s.ledger().replaced(token, ref, replacement, j)
 		}
@@ -298,7 +319,7 @@ func (s gateShard) Cancel(
 	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
 ) (job.Job, error) {
 	return call(ctx, s.p, s.number, "Cancel", func(ctx context.Context) (job.Job, error) {
-		j, err := s.Shard.Cancel(ctx, token, ref, cancellation)
+		j, err := s.next.Cancel(ctx, token, ref, cancellation)
 		if err == nil {
 			s.ledger().cancelled(token, ref, cancellation, j)
 		}
@@ -308,7 +329,7 @@ func (s gateShard) Cancel(
 
 func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	return call(ctx, s.p, s.number, "Revive", func(ctx context.Context) ([]store.ReviveResult, error) {
-		results, err := s.Shard.Revive(ctx, token, items)
+		results, err := s.next.Revive(ctx, token, items)
 		s.ledger().revived(token, items, results)
 		return results, err
 	})
@@ -316,7 +337,7 @@ func (s gateShard) Revive(ctx context.Context, token store.Token, items []store.
 
 func (s gateShard) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	return call(ctx, s.p, s.number, "Purge", func(ctx context.Context) ([]error, error) {
-		errs, err := s.Shard.Purge(ctx, token, items)
+		errs, err := s.next.Purge(ctx, token, items)
 		s.ledger().purged(token, items, errs)
 		return errs, err
 	})
@@ -324,13 +345,13 @@ func (s gateShard) Purge(ctx context.Context, token store.Token, items []store.R
 
 // gateLeadership is a carrier lock that a process holds.
 type gateLeadership struct {
-	store.Leadership
-	s gateShard
+	next store.Leadership
+	s    gateShard
 }
 
 func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
 	lead, err := call(ctx, s.p, s.number, "Lead", func(ctx context.Context) (store.Leadership, error) {
-		lead, err := s.Shard.Lead(ctx)
+		lead, err := s.next.Lead(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -344,7 +365,7 @@ func (s gateShard) Lead(ctx context.Context) (store.Leadership, error) {
 
 func (l gateLeadership) Extend(ctx context.Context) error {
 	_, err := call(
-		ctx, l.s.p, l.s.number, "Extend", do0(func(ctx context.Context) error { return l.Leadership.Extend(ctx) }),
+		ctx, l.s.p, l.s.number, "Extend", do0(func(ctx context.Context) error { return l.next.Extend(ctx) }),
 	)
 	if err != nil {
 		l.s.p.carrying[l.s.number].failed()
@@ -354,7 +375,7 @@ func (l gateLeadership) Extend(ctx context.Context) error {
 
 func (l gateLeadership) Release(ctx context.Context) error {
 	_, err := call(
-		ctx, l.s.p, l.s.number, "Release", do0(func(ctx context.Context) error { return l.Leadership.Release(ctx) }),
+		ctx, l.s.p, l.s.number, "Release", do0(func(ctx context.Context) error { return l.next.Release(ctx) }),
 	)
 	return err
 }
@@ -363,7 +384,15 @@ func (s gateShard) Carry(
 	ctx context.Context, token store.Token, options store.CarryOptions,
 ) (store.CarryResult, error) {
 	carried, err := call(ctx, s.p, s.number, "Carry", func(ctx context.Context) (store.CarryResult, error) {
-		return s.Shard.Carry(ctx, token, options)
+		c, err := s.next.Carry(ctx, token, options)
+		if err == nil {
+			refs := make([]job.Ref, len(c.Outbox))
+			for i := range c.Outbox {
+				refs[i] = c.Outbox[i].Ref()
+			}
+			s.ledger().repeats("Carry", token, c.Moved, c.ExpiredLeases, refs, c.OutboxRead, c.Next, c.Now)
+		}
+		return c, err
 	})
 	if err != nil {
 		s.p.carrying[s.number].failed()
@@ -376,21 +405,21 @@ func (s gateShard) Carry(
 
 func (s gateShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	return call(ctx, s.p, s.number, "Sweep", func(ctx context.Context) (store.SweepResult, error) {
-		return s.Shard.Sweep(ctx, token, limit)
+		return s.next.Sweep(ctx, token, limit)
 	})
 }
 
 func (s gateShard) Repair(ctx context.Context) (store.RepairResult, error) {
 	return call(ctx, s.p, s.number, "Repair", func(ctx context.Context) (store.RepairResult, error) {
-		return s.Shard.Repair(ctx)
+		return s.next.Repair(ctx)
 	})
 }
 
 func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Alarm) (bool, error) {
 	return call(ctx, s.p, s.number, "Alarm", func(ctx context.Context) (bool, error) {
-		changed, err := s.Shard.Alarm(ctx, token, alarm)
-		if changed {
-			s.ledger().alarmed(token, alarm)
+		changed, err := s.next.Alarm(ctx, token, alarm)
+		if err == nil {
+			s.ledger().alarmed(token, alarm, changed)
 		}
 		return changed, err
 	})
@@ -398,17 +427,79 @@ func (s gateShard) Alarm(ctx context.Context, token store.Token, alarm store.Ala
 
 func (s gateShard) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	return call(ctx, s.p, s.number, "TopicStats", func(ctx context.Context) ([]store.TopicStats, error) {
-		return s.Shard.TopicStats(ctx, filter)
+		return s.next.TopicStats(ctx, filter)
 	})
+}
+
+func (s gateShard) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	return call(ctx, s.p, s.number, "Totals", func(ctx context.Context) (store.TopicStats, error) {
+		return s.next.Totals(ctx, namespace)
+	})
+}
+
+func (s gateShard) Usage(ctx context.Context, namespace string) (store.Usage, error) {
+	return call(ctx, s.p, s.number, "Usage", func(ctx context.Context) (store.Usage, error) {
+		return s.next.Usage(ctx, namespace)
+	})
+}
+
+func (s gateShard) LaneStats(
+	ctx context.Context, namespace, topic, after string, limit int,
+) ([]store.LaneStats, error) {
+	return call(ctx, s.p, s.number, "LaneStats", func(ctx context.Context) ([]store.LaneStats, error) {
+		return s.next.LaneStats(ctx, namespace, topic, after, limit)
+	})
+}
+
+func (s gateShard) QueueState(ctx context.Context, queue job.Queue) (store.QueueState, error) {
+	return call(ctx, s.p, s.number, "QueueState", func(ctx context.Context) (store.QueueState, error) {
+		return s.next.QueueState(ctx, queue)
+	})
+}
+
+func (s gateShard) TopicState(
+	ctx context.Context, namespace, topic string, rate policy.Rate,
+) (store.TopicState, error) {
+	return call(ctx, s.p, s.number, "TopicState", func(ctx context.Context) (store.TopicState, error) {
+		return s.next.TopicState(ctx, namespace, topic, rate)
+	})
+}
+
+func (s gateShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.Record, error) {
+	return call(ctx, s.p, s.number, "GetRecords", func(ctx context.Context) ([]store.Record, error) {
+		return s.next.GetRecords(ctx, refs)
+	})
+}
+
+func (s gateShard) PutRecords(
+	ctx context.Context, token store.Token, records []store.Record,
+) ([]store.Outcome, error) {
+	return call(ctx, s.p, s.number, "PutRecords", func(ctx context.Context) ([]store.Outcome, error) {
+		return s.next.PutRecords(ctx, token, records)
+	})
+}
+
+func (s gateShard) ScanLanes(ctx context.Context, cursor string) ([]store.Document, string, error) {
+	do := func(ctx context.Context) ([]store.Document, string, error) { return s.next.ScanLanes(ctx, cursor) }
+	return call2(ctx, s.p, s.number, "ScanLanes", do)
+}
+
+func (s gateShard) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int, known int64,
+) ([]store.Document, int64, error) {
+	do := func(ctx context.Context) ([]store.Document, int64, error) {
+		return s.next.ListDocuments(ctx, after, limit, known)
+	}
+	return call2(ctx, s.p, s.number, "ListLanes", do)
 }
 
 func (s gateShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
 	return call(ctx, s.p, s.number, "PutLane", func(ctx context.Context) (store.Document, error) {
-		put, err := s.Shard.PutDocument(ctx, token, doc, limits)
+		put, err := s.next.PutDocument(ctx, token, doc, limits)
 		if err == nil {
-			s.ledger().put(token, doc)
+			s.ledger().put(token, doc, put.Revision)
 		}
 		return put, err
 	})
@@ -416,7 +507,7 @@ func (s gateShard) PutDocument(
 
 func (s gateShard) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	return call(ctx, s.p, s.number, "GetLanes", func(ctx context.Context) ([]store.Document, error) {
-		return s.Shard.GetDocuments(ctx, keys)
+		return s.next.GetDocuments(ctx, keys)
 	})
 }
 
@@ -424,9 +515,9 @@ func (g gate) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {
 	return call(ctx, g.p, documents, "PutDocument", func(ctx context.Context) (store.Document, error) {
-		put, err := g.Store.PutDocument(ctx, token, doc, limits)
+		put, err := g.next.PutDocument(ctx, token, doc, limits)
 		if err == nil {
-			g.p.w.ledger.put(token, doc)
+			g.p.w.ledger.put(token, doc, put.Revision)
 		}
 		return put, err
 	})
@@ -434,23 +525,40 @@ func (g gate) PutDocument(
 
 func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	return call(ctx, g.p, documents, "GetDocuments", func(ctx context.Context) ([]store.Document, error) {
-		return g.Store.GetDocuments(ctx, keys)
+		return g.next.GetDocuments(ctx, keys)
 	})
-}
-
-type listed struct {
-	docs     []store.Document
-	revision int64
 }
 
 func (g gate) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
-	answer, err := call(ctx, g.p, documents, "ListDocuments", func(ctx context.Context) (a listed, err error) {
-		a.docs, a.revision, err = g.Store.ListDocuments(ctx, after, limit, known)
-		return a, err
+	do := func(ctx context.Context) ([]store.Document, int64, error) {
+		return g.next.ListDocuments(ctx, after, limit, known)
+	}
+	return call2(ctx, g.p, documents, "ListDocuments", do)
+}
+
+func (g gate) Ping(ctx context.Context) error {
+	_, err := call(ctx, g.p, documents, "Ping", do0(g.next.Ping))
+	return err
+}
+
+func (g gate) AppendTail(ctx context.Context, message []byte) ([][]byte, error) {
+	return call(ctx, g.p, documents, "AppendTail", func(ctx context.Context) ([][]byte, error) {
+		return g.next.AppendTail(ctx, message)
 	})
-	return answer.docs, answer.revision, err
+}
+
+func (g gate) ReadTail(ctx context.Context, reader []byte, after int64) ([][]byte, int64, error) {
+	do := func(ctx context.Context) ([][]byte, int64, error) { return g.next.ReadTail(ctx, reader, after) }
+	return call2(ctx, g.p, documents, "ReadTail", do)
+}
+
+func (g gate) LeaveTail(ctx context.Context, reader []byte) error {
+	_, err := call(
+		ctx, g.p, documents, "LeaveTail", do0(func(ctx context.Context) error { return g.next.LeaveTail(ctx, reader) }),
+	)
+	return err
 }
 
 // Close leaves the store open for the other processes.

@@ -30,6 +30,7 @@ type ledger struct {
 	open     map[job.Queue]bool      // breakers
 	raised   map[string]bool         // alarms of topics
 	stepped  time.Time               // when the clock last did
+	reigned  time.Time               // when the settings of a topic last changed
 	count    map[string]int64        // registrations by topic
 	changes  map[string]int64        // of jobs, by actor
 	gone     map[string]int64        // the same of jobs that were removed since
@@ -70,6 +71,7 @@ type entry struct {
 	since    time.Time   // it was claimed
 	isPulled bool        // by a consumer, which may forget it
 	isEnding bool        // it was claimed to be ended
+	isSteady bool        // no settings of topics had changed shortly before
 	settled  []store.Token
 	open     bool // the last lease is not settled
 	holder   *process
@@ -134,6 +136,13 @@ func (l *ledger) isRepeated(method string, token store.Token, parts ...any) bool
 	}
 	l.answers[key] = answer{time.Now(), text}
 	return false
+}
+
+// repeats notes the answer of a call that changes nothing that the ledger knows.
+func (l *ledger) repeats(method string, token store.Token, parts ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isRepeated(method, token, parts...)
 }
 
 // isInternal reports whether a job is Ringback's own, with steps in place of attempts.
@@ -293,6 +302,12 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	isRepeated := l.isRepeated("Claim", token)
+	for ref, e := range l.entries {
+		isReturned := func(j store.ClaimedJob) bool { return j.Ref() == ref }
+		if isRepeated && e.lease == token && e.isLeased() && !slices.ContainsFunc(jobs, isReturned) {
+			l.breach("%s: leased, and not returned by a repeat of its claim", ref.ID)
+		}
+	}
 	for i := range jobs {
 		j := &jobs[i]
 		e := l.get(j.Ref(), "a claimed job")
@@ -339,10 +354,10 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 		if e.expires = (time.Time{}); !j.ExpiresAt.IsZero() {
 			e.expires = e.since.Add(j.ExpiresAt.Sub(l.w.clock()) + time.Millisecond)
 		}
-		e.isEnding = request == nil
+		e.isEnding, e.isSteady = request == nil, time.Since(l.reigned) > time.Second
 		e.isPulled = request != nil && askedOf(request, j.Queue).Deliver == policy.DeliverPull
 		if hasEnded := !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(l.w.clock()); e.isPulled && !hasEnded {
-			l.start(j.Queue) // a push starts later, if at all
+			l.startOfLane(j.Queue) // a push starts later, if at all
 		}
 	}
 }
@@ -489,7 +504,7 @@ func (l *ledger) judgeAnswer(p *process, e *entry, s *store.Settlement, result *
 	}
 	isGood := result.Accepted || result.Status/100 == 2
 	isFinal := result.Status == http.StatusGone || result.NonRetryable
-	isCalm := p.isCalmSince(e.since.Add(-longest)) // its settings are not old, and its claim took no time
+	isCalm := p.isCalmSince(e.since.Add(-longest)) // its claim took no time, and if it isSteady its settings are not old
 	mayExpire := !e.expires.IsZero() &&
 		(!isCalm || l.stepped.After(e.since) || !time.Now().Add(most+time.Millisecond).Before(e.expires))
 	var wanted string
@@ -505,7 +520,7 @@ func (l *ledger) judgeAnswer(p *process, e *entry, s *store.Settlement, result *
 		v.Kind == policy.Delivered, v.Reason == policy.ReasonExpired && !mayExpire:
 		wanted = fmt.Sprintf("tried again, or exhausted, with %d to %d retries, or expired at %v",
 			b.fewest, b.most, e.expires)
-	case v.Kind == policy.Again && e.failed > b.most && isCalm:
+	case v.Kind == policy.Again && e.failed > b.most && isCalm && e.isSteady:
 		wanted = fmt.Sprintf("exhausted, with %d retries", b.most)
 	case v.Kind == policy.Again && (v.Wait < least || v.Wait > most+time.Millisecond):
 		wanted = fmt.Sprintf("to wait between %v and %v", least, most)
@@ -572,12 +587,13 @@ func (e *entry) callbackID() string {
 	return job.CallbackID(job.Job{Spec: e.spec, Progress: progress})
 }
 
-func (l *ledger) alarmed(token store.Token, alarm store.Alarm) {
+func (l *ledger) alarmed(token store.Token, alarm store.Alarm, changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isRepeated("Alarm", token) {
+	if l.isRepeated("Alarm", token, changed) || !changed {
 		return
 	}
+	l.w.story.add("the alarm of %s is raised: %t", alarm.Topic, alarm.Raised)
 	if alarm.Raised == l.raised[alarm.Topic] {
 		l.breach("the alarm of %s is changed to %t, which it was", alarm.Topic, alarm.Raised)
 	}
@@ -729,7 +745,8 @@ func (l *ledger) started(p *process, ref job.Ref, attempt int, body []byte, time
 		l.breach("%s: sent %v after its expiry", ref.ID, now.Sub(e.expires))
 	}
 	e.sending = true
-	l.start(e.spec.Queue)
+	l.startOfTopic(e.spec.Queue)
+	l.startOfLane(e.spec.Queue)
 	if n, limit := l.sending(e.spec.Queue), l.concurrency(e.spec.Queue); n > limit {
 		l.breach("%s: %d attempts of its lane are under way, allowed are %d", ref.ID, n, limit)
 	}
@@ -741,6 +758,7 @@ func (l *ledger) leased(p *process, leased *store.LeasedJob) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(leased.Ref(), "a leased job")
+	l.startOfTopic(e.spec.Queue) // what comes too late for its rate is not handed out
 	e.leases++
 	return e.leases
 }

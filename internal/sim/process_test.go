@@ -33,8 +33,9 @@ type process struct {
 	awake     chan struct{}     // closed when it goes on; nil: it does not sleep
 	cutOff    map[int]time.Time // until then its calls of a shard fail
 	isDoomed  bool              // it dies in one of its next calls
-	disturbed time.Time         // when something last happened to it
-	heldUp    time.Time         // when something did that takes time
+	isStopped bool
+	disturbed time.Time // when something last happened to it
+	heldUp    time.Time // when something did that takes time
 	counts    map[string]int
 	second    int64 // since the beginning, of counts
 }
@@ -116,6 +117,9 @@ func (p *process) kill() {
 // stopInOrder lets a process end what it does.
 func (p *process) stopInOrder() {
 	p.w.story.add("%s stops", p.name)
+	p.mu.Lock()
+	p.isStopped = true
+	p.mu.Unlock()
 	p.stop()
 }
 
@@ -148,14 +152,18 @@ func (p *process) isCalmSince(at time.Time) bool {
 	return p.life.Err() == nil && p.awake == nil && p.disturbed.Before(at)
 }
 
-// isFastSince is isCalmSince, but that calls may have failed that can be repeated at once.
+// isFastSince is isCalmSince, but that calls may have failed that it could repeat at once, while it was not stopped.
 func (p *process) isFastSince(at time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.life.Err() == nil && p.awake == nil && p.heldUp.Before(at)
+	last := p.heldUp
+	if p.isStopped {
+		last = p.disturbed
+	}
+	return p.life.Err() == nil && p.awake == nil && last.Before(at)
 }
 
-// sleep stops a process until wake.
+// sleep stops a process until wake: its calls and the answers of its receivers wait.
 func (p *process) sleep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,20 +198,14 @@ func (p *process) mend() {
 // enter waits until the process is awake, and returns an error if it is dead or cut off.
 func (p *process) enter(ctx context.Context, shard int) error {
 	p.mu.Lock()
-	awake, now := p.awake, time.Now()
+	now := time.Now()
 	isCut := now.Before(p.cutOff[shard]) || now.Before(p.cutOff[allShards])
 	if isCut {
 		p.disturbed, p.heldUp = now, now
 	}
 	p.mu.Unlock()
-	if awake != nil {
-		select {
-		case <-awake:
-		case <-p.life.Done():
-		}
-	}
-	if p.life.Err() != nil {
-		return errDead
+	if err := p.untilAwake(); err != nil {
+		return err
 	}
 	if isCut {
 		return unavailable("cut off")
@@ -214,7 +216,24 @@ func (p *process) enter(ctx context.Context, shard int) error {
 	return nil
 }
 
-// wait waits.
+// untilAwake waits while the process sleeps.
+func (p *process) untilAwake() error {
+	p.mu.Lock()
+	awake := p.awake
+	p.mu.Unlock()
+	if awake != nil {
+		select {
+		case <-awake:
+		case <-p.life.Done():
+		}
+	}
+	if p.life.Err() != nil {
+		return errDead
+	}
+	return nil
+}
+
+// wait waits, and longer if the process sleeps then.
 func (p *process) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -223,7 +242,10 @@ func (p *process) wait(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		if err := p.untilAwake(); err != nil || ctx.Err() == nil {
+			return err
+		}
+		return fmt.Errorf("simulated call: %w", context.Cause(ctx))
 	case <-ctx.Done():
 		return fmt.Errorf("simulated call: %w", context.Cause(ctx))
 	case <-p.life.Done():

@@ -31,10 +31,10 @@ func since[T any](reigns []reign[T], at time.Time) (settings []T) {
 }
 
 // put notes a change of the settings of a topic or a lane.
-func (l *ledger) put(token store.Token, doc store.Document) {
+func (l *ledger) put(token store.Token, doc store.Document, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isRepeated("PutDocument", token, nil) {
+	if l.isRepeated("PutDocument", token, revision) {
 		return
 	}
 	if doc.Revision = 0; doc.Value != nil {
@@ -58,6 +58,7 @@ func (l *ledger) put(token store.Token, doc store.Document) {
 
 // reign notes that a topic has a policy from now on.
 func (l *ledger) reign(topic string, p policy.Topic) {
+	l.reigned = time.Now()
 	l.topics[topic] = append(l.topics[topic], reign[policy.Topic]{p.WithDefaults(defaults), time.Now()})
 }
 
@@ -122,18 +123,22 @@ func (l *ledger) bounds(s *job.Spec, failed int) bounds {
 	return b
 }
 
-// start counts a start of a lane and its topic. In a window of a rate that was changed the largest one counts.
-func (l *ledger) start(q job.Queue) {
-	from := time.Now().Add(-ratePeriod - arrival)
-	var ofTopic, ofLane []policy.Rate
-	for _, topic := range l.topicsSince(q.Topic, from) {
-		ofTopic = append(ofTopic, topic.Rate)
+// startOfTopic counts a start of a topic, and startOfLane one of a lane. In a window of a rate that was changed the
+// largest one counts.
+func (l *ledger) startOfTopic(q job.Queue) {
+	var rates []policy.Rate
+	for _, topic := range l.topicsSince(q.Topic, time.Now().Add(-ratePeriod-arrival)) {
+		rates = append(rates, topic.Rate)
 	}
-	for _, limits := range l.limitsSince(q, from) {
-		ofLane = append(ofLane, limits.Rate)
+	l.countStart(job.Queue{Namespace: q.Namespace, Topic: q.Topic}, rates)
+}
+
+func (l *ledger) startOfLane(q job.Queue) {
+	var rates []policy.Rate
+	for _, limits := range l.limitsSince(q, time.Now().Add(-ratePeriod-arrival)) {
+		rates = append(rates, limits.Rate)
 	}
-	l.countStart(job.Queue{Namespace: q.Namespace, Topic: q.Topic}, ofTopic)
-	l.countStart(q, ofLane)
+	l.countStart(q, rates)
 }
 
 // countStart counts a start of a queue, or, without a lane, of a topic.

@@ -121,7 +121,7 @@ func TestSeeds_KeepThePromises(t *testing.T) {
 					}
 					return
 				}
-				t.Errorf("seed %d on %s:\n%s\n%s", n, e.name, textOf(broken), told)
+				t.Errorf("seed %d on %s: %s\n%s", n, e.name, textOf(broken), told)
 				again.Do(func() { t.Log(repeated(t, n, e.open, broken[0].kind)) })
 			})
 		}

@@ -220,8 +220,11 @@ func (w *world) revive(r *rand.Rand) {
 func (w *world) work(r *rand.Rand) {
 	order := store.WorkOrder{
 		Action: one(r, append(store.WorkActions(), store.WorkRevive)...),
-		Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: one(r, topics...)},
+		Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: one(r, append(topics, "", "", "")...)},
 		Actor:  fmt.Sprint("work-", len(w.jobs), "-", r.IntN(1000)),
+	}
+	if order.Filter.Topic == "" {
+		order.Filter.Kind = job.KindRegistered // not callbacks
 	}
 	_, order.Filter.States = order.Action.States()
 	switch order.Action {

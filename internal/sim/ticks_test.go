@@ -58,8 +58,12 @@ func (l *ledger) step(e *entry, s *store.Settlement) {
 	}
 	ran := int64(0)
 	for i := range s.Outbox {
-		if _, isTick := job.ScheduledAt(s.Outbox[i].ID, s.Outbox[i].Queue); isTick {
+		at, isTick := job.ScheduledAt(s.Outbox[i].ID, s.Outbox[i].Queue)
+		if isTick {
 			ran++
+		}
+		if isTick && at.After(l.w.clock()) && l.stepped.IsZero() {
+			l.breach("%s: a tick of it, %s, is registered at %v", s.Ref.ID, s.Outbox[i].ID, l.w.clock())
 		}
 	}
 	if n := now.Counts.Run - was.Counts.Run; n != ran {

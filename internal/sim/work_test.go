@@ -78,7 +78,7 @@ func (l *ledger) checkWorkEnd(work *entry, b *workBody) {
 		reasons[f.ID] = f.Reason
 	}
 	for ref, e := range l.entries {
-		isSelected := b.Filter.Topic == e.spec.Topic && (b.Filter.Lane == "" || b.Filter.Lane == e.spec.Lane)
+		isSelected := b.Filter.SelectsTopic(e.spec.Topic) && (b.Filter.Lane == "" || b.Filter.Lane == e.spec.Lane)
 		if b.IDCount > 0 {
 			isSelected = slices.Contains(named, ref.ID)
 		}
