@@ -352,6 +352,7 @@ func (w *world) remove(r *rand.Rand, name string, end func(*process)) {
 	if p := w.processes[name]; p != nil {
 		end(p)
 		delete(w.processes, name)
+		w.ending = append(w.ending, p)
 		w.later(r, name)
 	}
 }
@@ -363,6 +364,13 @@ func (w *world) killAll(r *rand.Rand) {
 	}
 	if w.open == nil {
 		return
+	}
+	for _, p := range w.ending { // in the same process as the engine
+		select {
+		case <-p.done:
+		default:
+			p.kill()
+		}
 	}
 	w.lock <- struct{}{}
 	defer func() { <-w.lock }()

@@ -82,6 +82,7 @@ type world struct {
 	ledger    *ledger
 	story     *story
 	processes map[string]*process
+	ending    []*process // that were told to end, and those that have ended
 	lives     int
 	restarts  map[string]time.Time
 	jobs      []job.Ref // that clients have registered, or tried to
