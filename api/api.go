@@ -11,10 +11,8 @@ import (
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/held"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/pages"
-	"github.com/ringback/ringback/api/schedules"
 	"github.com/ringback/ringback/internal/limitedlog"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/livetail"
@@ -25,7 +23,9 @@ import (
 
 // Jobs registers, finds and lists jobs.
 type Jobs interface {
-	batch.Registrar
+	// Register returns a result per job of a namespace, in order. Its errors are *job.InvalidError,
+	// *job.UndeclaredTopicError, *job.TakenError and those of package store.
+	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
 	// WaitForEnd is Get once the job has ended, or after limit, or when the process stops. last is the job as Register
 	// returned it, or one with its Ref. It returns a job that was removed when it ended as it was last, in the state in
@@ -157,9 +157,6 @@ type Tokens interface {
 	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
 	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
-	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:
-	// store.ErrNotFound, *job.NamespaceInUseError.
-	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
 }
 
 // Health says whether jobs are registered and delivered.
@@ -168,8 +165,33 @@ type Health interface {
 	Readiness(ctx context.Context) []store.Readiness
 }
 
-// Service is the API's backend.
-type Service interface {
+// Schedules stores schedules, whose ticks register jobs.
+type Schedules interface {
+	// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for
+	// store.CheckCondition. Errors: that of change, *job.InvalidError, *job.LimitError.
+	PutSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	) (store.Schedule, error)
+	// ChangeSchedule changes the pause or the backfill of a schedule. store.ErrNotFound.
+	ChangeSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	) (store.Schedule, error)
+	Schedule(ctx context.Context, namespace, name string) (store.Schedule, error)
+	// ListSchedules returns schedules in order of name, at most limit after a name.
+	ListSchedules(ctx context.Context, namespace, after string, limit int) ([]store.Schedule, error)
+	// DeleteSchedule removes a schedule that check accepts.
+	DeleteSchedule(
+		ctx context.Context, namespace, name string, ifRevision int64, check func(*store.Schedule) error,
+	) error
+	// RunSchedule registers a job of a schedule that check accepts at once. Errors: those of a registration,
+	// store.ErrNotFound.
+	RunSchedule(
+		ctx context.Context, namespace, name, actor string, check func(*store.Schedule) error,
+	) (store.RoutedResult, error)
+}
+
+// Store is one store with the jobs and settings of its namespaces.
+type Store interface {
 	Jobs
 	Changes
 	Leases
@@ -177,12 +199,38 @@ type Service interface {
 	Lanes
 	Secrets
 	BulkWork
-	schedules.Service
+	Schedules
 	Counts
-	held.Service
 	LiveEvents
+	// HeldLanes finds lanes that hold jobs back.
+	HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error)
+	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:
+	// store.ErrNotFound, *job.NamespaceInUseError.
+	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
+}
+
+// Service is the API's backend: the stores, with the tokens and the namespaces of all.
+type Service interface {
+	// Of returns the store of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
+	Of(ctx context.Context, namespace string) (Store, error)
 	Tokens
 	Health
+}
+
+// Stores are a Service whose stores have a type of their own.
+type Stores[S Store] interface {
+	Of(ctx context.Context, namespace string) (S, error)
+	Tokens
+	Health
+}
+
+// On returns the Service of stores.
+func On[S Store](stores Stores[S]) Service { return service[S]{stores} }
+
+type service[S Store] struct{ Stores[S] }
+
+func (s service[S]) Of(ctx context.Context, namespace string) (Store, error) {
+	return s.Stores.Of(ctx, namespace)
 }
 
 // Options configure the API.
@@ -243,7 +291,6 @@ type api struct {
 	overloadLog  limitedlog.Log
 	forbiddenLog limitedlog.Log
 	batch        *batch.Handler
-	schedules    *schedules.Handlers
 	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
 	// leaseWaits has one for each of those that wait for jobs to lease.
@@ -293,11 +340,8 @@ func newAPI(o Options) (a *api, end func()) {
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
 	a.batch = batch.New(batch.Options{
-		Registrar: a.service, Callers: a.callers, MaxBody: a.maxBody,
+		Register: a.registerAll, Callers: a.callers, MaxBody: a.maxBody,
 		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
-	})
-	a.schedules = schedules.New(schedules.Options{
-		Service: a.service, MaxBody: maxBody, Audit: a.audit, ServeList: a.serveList, AnswerJob: a.answerJob,
 	})
 	return a, end
 }

@@ -62,7 +62,11 @@ func (a *api) checkTopicOfJob(r *http.Request, p *access.Principal) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.service.Get(r.Context(), ref)
+	s, err := a.service.Of(r.Context(), ref.Namespace)
+	if err != nil {
+		return err
+	}
+	found, err := s.Get(r.Context(), ref)
 	if err == nil && !p.Topics.Match(found.Topic) {
 		err = store.ErrNotFound
 	}

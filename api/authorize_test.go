@@ -356,6 +356,8 @@ type namespaceService struct {
 	asked []string
 }
 
+func (s *namespaceService) Of(context.Context, string) (Store, error) { return s, nil }
+
 func (s *namespaceService) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s.asked = append(s.asked, ref.Namespace)
 	return s.fake.Get(ctx, ref)
@@ -403,6 +405,8 @@ func TestNamespace_IsThatOfTheToken(t *testing.T) {
 		require.Equal(t, c.status == http.StatusOK, len(s.asked) > 0)
 	}
 }
+
+func (s *revocableService) Of(context.Context, string) (Store, error) { return s, nil }
 
 // revocableService refuses all tokens once they are revoked.
 type revocableService struct {

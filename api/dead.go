@@ -10,7 +10,7 @@ import (
 )
 
 // dead answers with a page of dead letters.
-func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) dead(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.Filter(job.Dead)
 	if err := q.Err(); err != nil {
@@ -23,7 +23,7 @@ func (a *api) dead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deadGroups answers with the groups of dead letters.
-func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	by, filter := q.GroupBy(), q.Filter(job.Dead)
 	if err := q.Err(); err != nil {
@@ -34,7 +34,7 @@ func (a *api) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	}
 	// the service reads as many at a time
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
-		found, err := a.service.Groups(r.Context(), filter, by)
+		found, err := a.store.Groups(r.Context(), filter, by)
 		if err == nil {
 			o.Groups(found)
 		}

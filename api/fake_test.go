@@ -102,6 +102,8 @@ func newFake() *fake {
 	}
 }
 
+func (f *fake) Of(context.Context, string) (Store, error) { return f, nil }
+
 func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -501,6 +503,8 @@ type failingAfter struct {
 	*fake
 	left int
 }
+
+func (f *failingAfter) Of(context.Context, string) (Store, error) { return f, nil }
 
 func (f *failingAfter) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	if f.left--; f.left < 0 {

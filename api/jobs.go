@@ -18,7 +18,7 @@ import (
 )
 
 // register registers one job. With the parameter wait it answers when the job has ended.
-func (a *api) register(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 	wait, waits, err := request.Wait(r)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer a.endWait()
 	}
-	result := a.service.Register(r.Context(), []job.New{n})[0]
+	result := a.store.Register(r.Context(), []job.New{n})[0]
 	status, p := batch.Status(&result)
 	if p != nil {
 		return p
@@ -58,7 +58,7 @@ func (a *api) register(w http.ResponseWriter, r *http.Request) error {
 
 // get answers with a job, its attempts, and what it waits for. With the parameter wait it answers when the job has
 // ended.
-func (a *api) get(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) get(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
@@ -70,15 +70,15 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	case waits:
 		return a.getEnded(w, r, ref, wait)
 	}
-	found, err := a.service.Get(r.Context(), ref)
+	found, err := a.store.Get(r.Context(), ref)
 	if err != nil {
 		return err
 	}
-	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
+	return a.showJob(w, r, &found, a.store.Explain(r.Context(), &found))
 }
 
 // list answers with a page of jobs.
-func (a *api) list(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) list(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.Filter()
 	if err := q.Err(); err != nil {
@@ -91,7 +91,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // edit changes a job that is not running.
-func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) edit(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
-	edited, err := a.service.Edit(r.Context(), ref, edit)
+	edited, err := a.store.Edit(r.Context(), ref, edit)
 	if errors.Is(err, store.ErrExpired) {
 		return response.Invalid(job.FieldError{
 			Field:  request.TimeField(edit),
@@ -127,7 +127,7 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // run makes a job due now.
-func (a *api) run(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) run(w http.ResponseWriter, r *http.Request) error {
 	ref, err := request.PathJob(r)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *api) run(w http.ResponseWriter, r *http.Request) error {
 	if err := content.RequireNoBody(r); err != nil {
 		return err
 	}
-	due, err := a.service.RunNow(r.Context(), ref, version, actorOf(r.Context()))
+	due, err := a.store.RunNow(r.Context(), ref, version, actorOf(r.Context()))
 	if err != nil {
 		return response.WithHint(err, "only scheduled and ready jobs can be made due; an ended one can be revived")
 	}
@@ -157,7 +157,7 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 }
 
 // revive makes an ended job due again.
-func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) revive(w http.ResponseWriter, r *http.Request) error {
 	revival, err := request.ReadRevival(w, r)
 	if err == nil {
 		err = scope.CheckBodies(r.Context(), revival.URL, nil)
@@ -166,7 +166,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	revival.Actor = actorOf(r.Context())
-	revived, err := a.service.Revive(r.Context(), revival)
+	revived, err := a.store.Revive(r.Context(), revival)
 	if err != nil {
 		return response.WithHint(err, "only delivered, dead and cancelled jobs can be revived")
 	}
@@ -175,7 +175,7 @@ func (a *api) revive(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cancel cancels a job, or marks a running one.
-func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) cancel(w http.ResponseWriter, r *http.Request) error {
 	ref, err := jobWithoutBody(r)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cancelled, err := a.service.Cancel(r.Context(), ref,
+	cancelled, err := a.store.Cancel(r.Context(), ref,
 		store.Cancellation{IfVersion: version, Actor: actorOf(r.Context())})
 	if err != nil {
 		return response.WithHint(err, "only unfinished jobs can be cancelled")

@@ -16,7 +16,7 @@ import (
 )
 
 // lanes lists the lanes of a topic that have settings, in order of name.
-func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) lanes(w http.ResponseWriter, r *http.Request) error {
 	topic, err := request.PathTopic(r)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
-		found, err := a.service.ListLanes(r.Context(), namespaceOf(r), topic, p.after, p.limit+1)
+		found, err := a.store.ListLanes(r.Context(), namespaceOf(r), topic, p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
@@ -44,12 +44,12 @@ func (a *api) lanes(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lane answers with a lane's own settings.
-func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) lane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathQueue(r)
 	if err != nil {
 		return err
 	}
-	l, err := a.service.Lane(r.Context(), q)
+	l, err := a.store.Lane(r.Context(), q)
 	if err == nil && l.Settings.IsZero() {
 		err = store.ErrNotFound
 	}
@@ -65,15 +65,15 @@ func (a *api) lane(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putLane sets all settings of a lane.
-func (a *api) putLane(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeLane(w, r, request.PutLane, a.service.ReplaceLane)
+func (a onStore) putLane(w http.ResponseWriter, r *http.Request) error {
+	return a.decodeLane(w, r, request.PutLane, a.store.ReplaceLane)
 }
 
 // patchLane changes some settings of a lane.
-func (a *api) patchLane(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) patchLane(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeLane(w, r, func(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
 		return request.PatchLane(text, stored, access.PrincipalOf(r.Context()).Bodies)
-	}, a.service.ChangeLane)
+	}, a.store.ChangeLane)
 }
 
 // writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.
@@ -108,7 +108,7 @@ func (a *api) decodeLane(
 }
 
 // pauseLane pauses a lane.
-func (a *api) pauseLane(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) pauseLane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathNewQueue(r)
 	if err != nil {
 		return err
@@ -121,11 +121,11 @@ func (a *api) pauseLane(w http.ResponseWriter, r *http.Request) error {
 		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return nil
-	}, a.service.ChangeLane)
+	}, a.store.ChangeLane)
 }
 
 // resumeLane resumes a lane.
-func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) resumeLane(w http.ResponseWriter, r *http.Request) error {
 	q, err := request.PathNewQueue(r)
 	if err == nil {
 		err = content.RequireNoBody(r)
@@ -136,7 +136,7 @@ func (a *api) resumeLane(w http.ResponseWriter, r *http.Request) error {
 	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
 		stored.Paused, stored.Pause = false, policy.Pause{}
 		return nil
-	}, a.service.ChangeLane)
+	}, a.store.ChangeLane)
 }
 
 // changeLane changes a lane's settings and answers with them.
@@ -157,12 +157,12 @@ func (a *api) changeLane(
 }
 
 // deleteLane removes a lane's settings and secrets.
-func (a *api) deleteLane(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	q, ifRevision, err := content.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}
-	_, err = a.service.ReplaceLane(r.Context(), q, ifRevision, func(stored *policy.Lane) error {
+	_, err = a.store.ReplaceLane(r.Context(), q, ifRevision, func(stored *policy.Lane) error {
 		if stored.IsZero() {
 			return store.ErrNotFound
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // lease leases jobs of a pulled topic. It waits for the first one.
-func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) lease(w http.ResponseWriter, r *http.Request) error {
 	l, err := request.ReadLease(w, r)
 	if err == nil {
 		err = checkConsumer(r.Context())
@@ -30,7 +30,7 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := waitContext(w, r, l.Wait)
 	defer cancel()
-	leased, err := a.service.Lease(ctx, l)
+	leased, err := a.store.Lease(ctx, l)
 	if err == nil && l.Wait > 0 {
 		err = a.afterWait(w, r)
 	}
@@ -43,7 +43,7 @@ func (a *api) lease(w http.ResponseWriter, r *http.Request) error {
 
 // settleLeases ends or extends leases, and leases the next jobs. Reports are never refused because too many requests
 // wait: then the answer has the jobs that are there.
-func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadLeases(w, r)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *api) settleLeases(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := waitContext(w, r, wait)
 	defer cancel()
-	errs, leased, err := a.service.SettleLeases(ctx, namespaceOf(r), f.Reports, f.Next)
+	errs, leased, err := a.store.SettleLeases(ctx, namespaceOf(r), f.Reports, f.Next)
 	if err != nil {
 		return err
 	}
@@ -118,15 +118,15 @@ func waitContext(w http.ResponseWriter, r *http.Request, wait time.Duration) (co
 }
 
 // releaseLeases releases leased jobs that their client does not receive, also if it has left.
-func (a *api) releaseLeases(r *http.Request, leased []store.LeasedJob) {
+func (a onStore) releaseLeases(r *http.Request, leased []store.LeasedJob) {
 	if len(leased) > 0 {
-		a.service.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
+		a.store.ReleaseLeases(context.WithoutCancel(r.Context()), namespaceOf(r), leased)
 	}
 }
 
 // answerLeases answers with leased jobs, after the members that first writes. It releases those that the client cannot
 // have received.
-func (a *api) answerLeases(
+func (a onStore) answerLeases(
 	w http.ResponseWriter, r *http.Request, leased []store.LeasedJob, first func(*response.Buffer),
 ) error {
 	sent := false

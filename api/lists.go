@@ -64,9 +64,9 @@ func answerPage[
 }
 
 // serveJobs answers with a page of jobs.
-func (a *api) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Filter) error {
+func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Filter) error {
 	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		found, err := a.service.List(r.Context(), filter)
+		found, err := a.store.List(r.Context(), filter)
 		next := ""
 		if err == nil && found.More {
 			next, err = cursor.EncodeJobs(&filter, found.Reached)

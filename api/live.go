@@ -27,7 +27,7 @@ const (
 // watchEvents answers with attempts and changes as they happen, until the client disconnects or does not read, its
 // token is not valid any more, the store is unavailable, or the process stops. Only the client's connection may delay
 // it.
-func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.LiveFilter()
 	if err := q.Err(); err != nil {
@@ -52,7 +52,7 @@ func (a *api) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	defer stop()
 
 	s := liveStream{
-		api: a, w: w, rc: http.NewResponseController(w), request: r, listener: listener,
+		api: a.api, w: w, rc: http.NewResponseController(w), request: r, listener: listener,
 		out: response.NewBuffer(),
 	}
 	defer s.out.Free()
@@ -72,10 +72,10 @@ func writeLiveHeader(w http.ResponseWriter) {
 }
 
 // listen starts listening.
-func (a *api) listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
+func (a onStore) listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, response.ErrTimeout)
 	defer cancel()
-	listener, err := a.service.Listen(ctx, filter)
+	listener, err := a.store.Listen(ctx, filter)
 	if errors.Is(err, livetail.ErrTooManyListeners) {
 		return nil, response.NewOverload(fmt.Sprintf(
 			"a process serves streams to %d clients, and to %d of a namespace: retry later", livetail.MaxListeners,

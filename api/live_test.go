@@ -39,6 +39,8 @@ type liveTest struct {
 	tail     *failingTail
 }
 
+func (l *liveTest) Of(context.Context, string) (Store, error) { return l, nil }
+
 // failingTail is a tail that may fail.
 type failingTail struct {
 	localtail.Tail

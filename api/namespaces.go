@@ -85,7 +85,11 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	done, err := a.service.DeleteNamespace(r.Context(), deletion)
+	s, err := a.service.Of(r.Context(), deletion.Name)
+	if err != nil {
+		return err
+	}
+	done, err := s.DeleteNamespace(r.Context(), deletion)
 	if done.Cancelled > 0 || done.Purged > 0 {
 		a.audit(r, "namespace.purge", "name", name, "cancelled", done.Cancelled, "purged", done.Purged)
 	}

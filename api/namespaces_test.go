@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, <-ended)
 		require.NoError(t, s.Close())
 	})
-	w := worldOf(t, d)
+	w := worldOf(t, oneStore{d})
 	w.must(worldRoot, "PUT /v1/namespaces/shop {}")
 	w.must(worldRoot, "PUT /v1/namespaces/other {}")
 	w.makeAdmins()
@@ -95,14 +95,19 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 	ended := make(chan error, 1)
 	go func() { ended <- both.Run(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	w = worldOf(t, both)
+	w = worldOf(t, On(both))
 	w.must(worldRoot, `PUT /v1/namespaces/shop {}`)
 	w.must(worldRoot, `PUT /v1/namespaces/other {"store": "eu"}`)
 	w.makeAdmins()
-	behind = worldOf(t, first)
+	behind = worldOf(t, oneStore{first})
 	behind.tokens, behind.ids = w.tokens, w.ids
 	return w, behind
 }
+
+// oneStore has all namespaces on one store, whatever their settings say.
+type oneStore struct{ *dispatcher.Dispatcher }
+
+func (s oneStore) Of(context.Context, string) (Store, error) { return s.Dispatcher, nil }
 
 // worldOf returns an API in front of a service.
 func worldOf(t *testing.T, service Service) *world {

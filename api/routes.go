@@ -9,12 +9,13 @@ import (
 	"github.com/ringback/ringback/access"
 	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/held"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
 )
 
 // A handler answers a request, or returns an error for FromError.
@@ -103,81 +104,108 @@ const dryRun = "dry_run"
 // onGet returns query parameters of GET.
 func onGet(names ...string) map[string][]string { return map[string][]string{http.MethodGet: names} }
 
+// onStore serves the requests of a namespace with its store.
+type onStore struct {
+	*api
+	store Store
+}
+
+// on returns the handler that finds the store of a request's namespace.
+func (a *api) on(serve func(onStore, http.ResponseWriter, *http.Request) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		found, err := a.service.Of(r.Context(), namespaceOf(r))
+		if err != nil {
+			return err
+		}
+		return serve(onStore{a, found}, w, r)
+	}
+}
+
+// registerAll registers the jobs of a batch, whose store may become available while it lasts.
+func (a *api) registerAll(ctx context.Context, jobs []job.New) []store.RoutedResult {
+	found, err := a.service.Of(ctx, access.PrincipalOf(ctx).Namespace)
+	if err != nil {
+		return slices.Repeat([]store.RoutedResult{{Err: err}}, len(jobs))
+	}
+	return found.Register(ctx, jobs)
+}
+
 // routes returns all routes.
 func (a *api) routes() []route {
+	on := a.on
 	// Topics and lanes share these handlers.
 	secrets := map[string]endpoint{
-		http.MethodPost: {access.AddSecret, ofPath, a.addSecret},
-		http.MethodGet:  {access.ReadSecrets, ofPath, a.secrets},
+		http.MethodPost: {access.AddSecret, ofPath, on(onStore.addSecret)},
+		http.MethodGet:  {access.ReadSecrets, ofPath, on(onStore.secrets)},
 	}
-	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, a.removeSecret}}
-	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, a.keys}}
+	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, on(onStore.removeSecret)}}
+	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, on(onStore.keys)}}
 	return []route{
 		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
-			http.MethodPost: {access.RegisterJob, ofRequest, a.register},
-			http.MethodGet:  {access.ListJobs, ofRequest, a.list},
+			http.MethodPost: {access.RegisterJob, ofRequest, on(onStore.register)},
+			http.MethodGet:  {access.ListJobs, ofRequest, on(onStore.list)},
 		}},
 		{
 			path:    "/v1/batch",
 			methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch.Register}},
 		},
 		{path: "/v1/jobs/{id}", parameters: onGet("wait"), methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadJob, ofJob, a.get},
-			http.MethodPatch:  {access.EditJob, ofJob, a.edit},
-			http.MethodDelete: {access.CancelJob, ofJob, a.cancel},
+			http.MethodGet:    {access.ReadJob, ofJob, on(onStore.get)},
+			http.MethodPatch:  {access.EditJob, ofJob, on(onStore.edit)},
+			http.MethodDelete: {access.CancelJob, ofJob, on(onStore.cancel)},
 		}, conditions: content.JobConditions},
 		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
-			http.MethodPost: {access.RunJob, ofJob, a.run},
+			http.MethodPost: {access.RunJob, ofJob, on(onStore.run)},
 		}, conditions: content.JobConditions},
 		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
-			http.MethodPost: {access.ReviveJob, ofJob, a.revive},
+			http.MethodPost: {access.ReviveJob, ofJob, on(onStore.revive)},
 		}, conditions: content.JobConditions},
 		{
 			path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"),
-			methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, a.topics}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, on(onStore.topics)}},
 		},
 		{path: "/v1/topics/{topic}", parameters: map[string][]string{
 			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun}, http.MethodDelete: {"purge"},
 		}, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadTopic, ofPath, a.topic},
-			http.MethodPut:    {access.ChangeTopic, ofPath, a.putTopic},
-			http.MethodPatch:  {access.ChangeTopic, ofPath, a.patchTopic},
-			http.MethodDelete: {access.DeleteTopic, ofPath, a.deleteTopic},
+			http.MethodGet:    {access.ReadTopic, ofPath, on(onStore.topic)},
+			http.MethodPut:    {access.ChangeTopic, ofPath, on(onStore.putTopic)},
+			http.MethodPatch:  {access.ChangeTopic, ofPath, on(onStore.patchTopic)},
+			http.MethodDelete: {access.DeleteTopic, ofPath, on(onStore.deleteTopic)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseTopic, ofPath, a.pause},
+			http.MethodPost: {access.PauseTopic, ofPath, on(onStore.pause)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeTopic, ofPath, a.resume},
+			http.MethodPost: {access.ResumeTopic, ofPath, on(onStore.resume)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lease", endless: true, methods: map[string]endpoint{
-			http.MethodPost: {access.LeaseJobs, ofPath, a.lease},
+			http.MethodPost: {access.LeaseJobs, ofPath, on(onStore.lease)},
 		}},
 		{path: "/v1/leases", endless: true, methods: map[string]endpoint{
-			http.MethodPost: {access.SettleLeases, ofRequest, a.settleLeases},
+			http.MethodPost: {access.SettleLeases, ofRequest, on(onStore.settleLeases)},
 		}},
 		{
 			path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"),
-			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, a.topicStats}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, on(onStore.topicStats)}},
 		},
 		{path: "/v1/lanes/held", parameters: onGet("limit", "topic", "lane"), methods: map[string]endpoint{
-			http.MethodGet: {access.ReadStats, ofItems, held.Handler(a.service, a.serveList)},
+			http.MethodGet: {access.ReadStats, ofItems, on(onStore.heldLanes)},
 		}},
 		{
 			path: "/v1/topics/{topic}/lanes", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, a.lanes}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, on(onStore.lanes)}},
 		},
 		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadLane, ofPath, a.lane},
-			http.MethodPut:    {access.ChangeLane, ofPath, a.putLane},
-			http.MethodPatch:  {access.ChangeLane, ofPath, a.patchLane},
-			http.MethodDelete: {access.DeleteLane, ofPath, a.deleteLane},
+			http.MethodGet:    {access.ReadLane, ofPath, on(onStore.lane)},
+			http.MethodPut:    {access.ChangeLane, ofPath, on(onStore.putLane)},
+			http.MethodPatch:  {access.ChangeLane, ofPath, on(onStore.patchLane)},
+			http.MethodDelete: {access.DeleteLane, ofPath, on(onStore.deleteLane)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseLane, ofPath, a.pauseLane},
+			http.MethodPost: {access.PauseLane, ofPath, on(onStore.pauseLane)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeLane, ofPath, a.resumeLane},
+			http.MethodPost: {access.ResumeLane, ofPath, on(onStore.resumeLane)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{
 			path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets,
@@ -199,60 +227,63 @@ func (a *api) routes() []route {
 		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
 		{
 			path: "/v1/dead", parameters: deadPages,
-			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.dead}},
+			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, on(onStore.dead)}},
 		},
 		{
 			path: "/v1/dead/groups", parameters: groups,
-			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, a.deadGroups}},
+			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, on(onStore.deadGroups)}},
 		},
 		{
 			path: "/v1/dead/revive", parameters: counted,
-			methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, a.reviveDead}},
+			methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, on(onStore.reviveDead)}},
 		},
 		{
 			path: "/v1/dead/purge", parameters: counted,
-			methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, a.purgeDead}},
+			methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, on(onStore.purgeDead)}},
 		},
 		{path: "/v1/work", parameters: works, methods: map[string]endpoint{
-			http.MethodPost: {access.StartWork, ofRequest, a.startWork},
-			http.MethodGet:  {access.ReadWork, ofItems, a.listWork},
+			http.MethodPost: {access.StartWork, ofRequest, on(onStore.startWork)},
+			http.MethodGet:  {access.ReadWork, ofItems, on(onStore.listWork)},
 		}},
-		{path: "/v1/work/{id}", methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, a.work}}},
+		{
+			path:    "/v1/work/{id}",
+			methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, on(onStore.work)}},
+		},
 		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
-			http.MethodPost: {access.StopWork, ofWork, a.stopWork},
+			http.MethodPost: {access.StopWork, ofWork, on(onStore.stopWork)},
 		}},
 		{
 			path: "/v1/schedules", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, a.schedules.List}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, on(onStore.schedules)}},
 		},
 		{
 			path: "/v1/schedules/preview", parameters: preview,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.schedules.Preview}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.preview}},
 		},
 		{path: "/v1/schedules/{schedule}", parameters: dryPut, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadSchedule, ofSchedule, a.schedules.Get},
-			http.MethodPut:    {access.ChangeSchedule, ofRequest, a.schedules.Put},
-			http.MethodDelete: {access.DeleteSchedule, ofSchedule, a.schedules.Delete},
+			http.MethodGet:    {access.ReadSchedule, ofSchedule, on(onStore.schedule)},
+			http.MethodPut:    {access.ChangeSchedule, ofRequest, on(onStore.putSchedule)},
+			http.MethodDelete: {access.DeleteSchedule, ofSchedule, on(onStore.deleteSchedule)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{
 			path:    "/v1/schedules/{schedule}/run",
-			methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, a.schedules.Run}},
+			methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, on(onStore.runSchedule)}},
 		},
 		{path: "/v1/schedules/{schedule}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseSchedule, ofSchedule, a.schedules.Pause},
+			http.MethodPost: {access.PauseSchedule, ofSchedule, on(onStore.pauseSchedule)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/schedules/{schedule}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeSchedule, ofSchedule, a.schedules.Resume},
+			http.MethodPost: {access.ResumeSchedule, ofSchedule, on(onStore.resumeSchedule)},
 		}, conditions: content.SettingsConditions, audited: true},
 		{path: "/v1/schedules/{schedule}/backfill", methods: map[string]endpoint{
-			http.MethodPost: {access.BackfillSchedule, ofSchedule, a.schedules.Backfill},
+			http.MethodPost: {access.BackfillSchedule, ofSchedule, on(onStore.backfill)},
 		}, conditions: content.SettingsConditions},
 		{
 			path: "/v1/stats", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, a.stats}},
+			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, on(onStore.stats)}},
 		},
 		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
-			http.MethodGet: {access.WatchEvents, ofRequest, a.watchEvents},
+			http.MethodGet: {access.WatchEvents, ofRequest, on(onStore.watchEvents)},
 		}},
 		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
 		{path: "/v1/tokens", parameters: paged, methods: map[string]endpoint{

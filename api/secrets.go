@@ -13,7 +13,7 @@ import (
 )
 
 // addSecret adds a secret, given or generated, as the newest. Its answer is the only one that contains the secret.
-func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) addSecret(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathNewQueue(r)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	added, err := a.service.AddSecret(r.Context(), owner, secret, ifRevision)
+	added, err := a.store.AddSecret(r.Context(), owner, secret, ifRevision)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *api) addSecret(w http.ResponseWriter, r *http.Request) error {
 }
 
 // secrets lists secrets, the newest first.
-func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) secrets(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathQueue(r)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.service.Secrets(r.Context(), owner)
+	all, err := a.store.Secrets(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}
@@ -66,12 +66,12 @@ func (a *api) secrets(w http.ResponseWriter, r *http.Request) error {
 }
 
 // removeSecret removes a secret.
-func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	owner, ifRevision, err := content.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}
-	err = a.service.RemoveSecret(r.Context(), owner, r.PathValue("id"), ifRevision)
+	err = a.store.RemoveSecret(r.Context(), owner, r.PathValue("id"), ifRevision)
 	if errors.Is(err, store.ErrNotFound) {
 		return response.NewProblem(response.NotFound, "no such secret")
 	}
@@ -83,7 +83,7 @@ func (a *api) removeSecret(w http.ResponseWriter, r *http.Request) error {
 }
 
 // keys lists the public keys of ed25519 secrets.
-func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) keys(w http.ResponseWriter, r *http.Request) error {
 	owner, err := request.PathQueue(r)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a *api) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.service.PublicKeys(r.Context(), owner)
+	all, err := a.store.PublicKeys(r.Context(), owner)
 	if err != nil {
 		return noTopic(err)
 	}

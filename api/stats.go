@@ -12,16 +12,16 @@ import (
 )
 
 // stats counts all jobs, and those of a page of topics.
-func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) stats(w http.ResponseWriter, r *http.Request) error {
 	p, err := pageOf(r, cursor.Topics)
 	if err != nil {
 		return err
 	}
-	totals, err := a.service.Totals(r.Context(), namespaceOf(r))
+	totals, err := a.store.Totals(r.Context(), namespaceOf(r))
 	if err != nil {
 		return err
 	}
-	topics, err := a.service.TopicStats(r.Context(), store.StatsFilter{
+	topics, err := a.store.TopicStats(r.Context(), store.StatsFilter{
 		Namespace: namespaceOf(r), After: p.after, Limit: p.limit + 1,
 	})
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *api) stats(w http.ResponseWriter, r *http.Request) error {
 }
 
 // topicStats counts a topic's jobs, and the unfinished ones of its lanes, or only those of the lane that is named.
-func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) topicStats(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	lanes, err := a.service.LaneStats(r.Context(), namespaceOf(r), name, p.after, p.limit+1)
+	lanes, err := a.store.LaneStats(r.Context(), namespaceOf(r), name, p.after, p.limit+1)
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (a *api) topicStats(w http.ResponseWriter, r *http.Request) error {
 }
 
 // laneCounts counts the unfinished jobs of a lane.
-func (a *api) laneCounts(w http.ResponseWriter, r *http.Request, queue job.Queue) error {
-	counts, err := a.service.LaneCounts(r.Context(), queue)
+func (a onStore) laneCounts(w http.ResponseWriter, r *http.Request, queue job.Queue) error {
+	counts, err := a.store.LaneCounts(r.Context(), queue)
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (a *api) laneCounts(w http.ResponseWriter, r *http.Request, queue job.Queue
 }
 
 // countsOf counts a topic's jobs. It returns an error when there is no such topic.
-func (a *api) countsOf(r *http.Request, name string) (store.TopicStats, error) {
-	all, err := a.service.TopicStats(r.Context(), store.StatsFilter{Namespace: namespaceOf(r), Topics: []string{name}})
+func (a onStore) countsOf(r *http.Request, name string) (store.TopicStats, error) {
+	all, err := a.store.TopicStats(r.Context(), store.StatsFilter{Namespace: namespaceOf(r), Topics: []string{name}})
 	if err != nil {
 		return store.TopicStats{}, err
 	}

@@ -251,6 +251,8 @@ func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 // hangingService is a service whose store does not respond.
 type hangingService struct{ *fake }
 
+func (s hangingService) Of(context.Context, string) (Store, error) { return s, nil }
+
 func (hangingService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	<-ctx.Done()
 	results := make([]store.RoutedResult, len(jobs))
@@ -279,6 +281,8 @@ func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
 
 // panickingService is a service that panics.
 type panickingService struct{ *fake }
+
+func (s panickingService) Of(context.Context, string) (Store, error) { return s, nil }
 
 func (panickingService) Register(context.Context, []job.New) []store.RoutedResult {
 	panic(http.ErrAbortHandler)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ import (
 
 // anew is a service that is replaced before each request: a handler takes longer to make than to call.
 type anew struct{ *fake }
+
+func (s anew) Of(context.Context, string) (Store, error) { return s, nil }
 
 // Every response to arbitrary requests is declared in openapi.yaml, and not an internal error.
 func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {

@@ -19,14 +19,14 @@ import (
 const maxPolicy = 512 << 10
 
 // topics lists topics in order of name.
-func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) topics(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	p, defaults := readPage(q, cursor.Topics), q.Bool("defaults", true)
 	if err := q.Err(); err != nil {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
-		topics, err := a.service.Topics(r.Context(), namespaceOf(r), p.after, p.limit+1)
+		topics, err := a.store.Topics(r.Context(), namespaceOf(r), p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
@@ -39,18 +39,18 @@ func (a *api) topics(w http.ResponseWriter, r *http.Request) error {
 }
 
 // shownPolicy returns a topic's policy as answers show it: with every default filled in, or as it is stored.
-func (a *api) shownPolicy(ctx context.Context, t *store.Topic, defaults bool) policy.Topic {
+func (a onStore) shownPolicy(ctx context.Context, t *store.Topic, defaults bool) policy.Topic {
 	if !defaults {
 		return t.Policy
 	}
-	p := a.service.Effective(ctx, t.Namespace, t.Policy)
+	p := a.store.Effective(ctx, t.Namespace, t.Policy)
 	p.MaxAge = p.Terms(policy.Terms{}).MaxAge
 	p.Success = p.Success.WithDefaults()
 	return p
 }
 
 // topic answers with a topic's policy.
-func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) topic(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
@@ -73,19 +73,19 @@ func (a *api) topic(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putTopic sets a whole policy.
-func (a *api) putTopic(w http.ResponseWriter, r *http.Request) error {
-	return a.decodeTopic(w, r, request.PathNewTopic, request.PutTopic, a.service.ReplaceTopic)
+func (a onStore) putTopic(w http.ResponseWriter, r *http.Request) error {
+	return a.decodeTopic(w, r, request.PathNewTopic, request.PutTopic, a.store.ReplaceTopic)
 }
 
 // patchTopic changes some fields of a policy.
-func (a *api) patchTopic(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeTopic(w, r, a.knownTopic, func(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
 		return request.PatchTopic(text, stored, access.PrincipalOf(r.Context()).Bodies)
-	}, a.service.ChangeTopic)
+	}, a.store.ChangeTopic)
 }
 
 // decodeTopic changes the policy of the topic that name returns as decode says.
-func (a *api) decodeTopic(
+func (a onStore) decodeTopic(
 	w http.ResponseWriter, r *http.Request, name func(*http.Request) (string, error),
 	decode func([]byte, policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
@@ -107,7 +107,7 @@ func (a *api) decodeTopic(
 }
 
 // pause pauses a topic.
-func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) pause(w http.ResponseWriter, r *http.Request) error {
 	name, err := a.knownTopic(r)
 	if err != nil {
 		return err
@@ -120,11 +120,11 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return stored, nil
-	}, a.service.ChangeTopic)
+	}, a.store.ChangeTopic)
 }
 
 // resume resumes a topic.
-func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) resume(w http.ResponseWriter, r *http.Request) error {
 	name, err := a.knownTopic(r)
 	if err == nil {
 		err = content.RequireNoBody(r)
@@ -135,11 +135,11 @@ func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
 	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		stored.Paused, stored.Pause = false, policy.Pause{}
 		return stored, nil
-	}, a.service.ChangeTopic)
+	}, a.store.ChangeTopic)
 }
 
 // deleteTopic removes a topic, and with purge=true its unfinished jobs and dead letters before.
-func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathTopic(r)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (a *api) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if deletion.IfRevision, err = content.IfRevision(r); err != nil {
 		return err
 	}
-	done, err := a.service.DeleteTopic(r.Context(), deletion)
+	done, err := a.store.DeleteTopic(r.Context(), deletion)
 	if done.Cancelled > 0 || done.Purged > 0 {
 		a.audit(r, "topic.purge", "topic", name, "cancelled", done.Cancelled, "purged", done.Purged)
 	}
@@ -193,7 +193,7 @@ func stillInUse(err error, purge bool) error {
 }
 
 // knownTopic returns the topic in the path, which must exist, and which clients may change.
-func (a *api) knownTopic(r *http.Request) (string, error) {
+func (a onStore) knownTopic(r *http.Request) (string, error) {
 	name, err := request.PathTopic(r)
 	if err == nil && job.IsReserved(name) && name != job.CallbackTopic {
 		err = ownTopic()
@@ -213,8 +213,8 @@ func ownTopic() error {
 }
 
 // findTopic returns a topic that was put or named by a job. The topic of callbacks always exists.
-func (a *api) findTopic(r *http.Request, name string) (store.Topic, error) {
-	t, err := a.service.Topic(r.Context(), namespaceOf(r), name)
+func (a onStore) findTopic(r *http.Request, name string) (store.Topic, error) {
+	t, err := a.store.Topic(r.Context(), namespaceOf(r), name)
 	if name == job.CallbackTopic && errors.Is(err, store.ErrNotFound) {
 		return store.Topic{Namespace: namespaceOf(r), Name: name}, nil
 	}
@@ -227,7 +227,7 @@ type writeTopic func(
 ) (store.Topic, error)
 
 // changeTopic changes a policy and answers with it; with dry it answers with what would be stored.
-func (a *api) changeTopic(
+func (a onStore) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, dry bool,
 	change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
@@ -291,7 +291,7 @@ func noTopic(err error) error {
 }
 
 // answerTopic answers with a topic and the durability of its change.
-func (a *api) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
+func (a onStore) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
 	w.Header().Set("Etag", content.ETag(t.Revision))
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.ShowHeadersTo(access.PrincipalOf(r.Context()))

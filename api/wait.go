@@ -66,9 +66,9 @@ func (a *api) afterWait(w http.ResponseWriter, r *http.Request) error {
 
 // waitForEnd returns a job once it has ended, or as it is after wait or when the process stops. The request's token
 // must still be valid then.
-func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job, wait time.Duration) (job.Job, error) {
+func (a onStore) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job, wait time.Duration) (job.Job, error) {
 	allowWait(w, wait)
-	found, err := a.service.WaitForEnd(r.Context(), last, wait)
+	found, err := a.store.WaitForEnd(r.Context(), last, wait)
 	if err == nil {
 		err = a.afterWait(w, r)
 	}
@@ -76,7 +76,7 @@ func (a *api) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job, w
 }
 
 // getEnded answers with a job once it has ended, or as it is after wait.
-func (a *api) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) error {
+func (a onStore) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) error {
 	if err := a.beginWait(); err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func (a *api) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait
 	if err != nil {
 		return err
 	}
-	return a.showJob(w, r, &found, a.service.Explain(r.Context(), &found))
+	return a.showJob(w, r, &found, a.store.Explain(r.Context(), &found))
 }
 
 // answerEnd answers a registration with the job once it has ended, or as it is after wait. It never refuses: if the
 // job's state cannot be read any more, the answer says only what was registered.
-func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, registered job.Job, wait time.Duration) {
+func (a onStore) answerEnd(w http.ResponseWriter, r *http.Request, status int, registered job.Job, wait time.Duration) {
 	limits.Metered(r).Release()
 	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait
 	found, err := a.waitForEnd(w, r, registered, wait)
@@ -101,7 +101,7 @@ func (a *api) answerEnd(w http.ResponseWriter, r *http.Request, status int, regi
 		response.Answer(w, status, func(o *response.Buffer) { o.UnreadJob(&registered) })
 		return
 	}
-	explanation := a.service.Explain(r.Context(), &found)
+	explanation := a.store.Explain(r.Context(), &found)
 	scope.HideBodies(r, &found)
 	explanation = scope.HideSettings(r, &found, explanation)
 	reserved := a.reserveChange(&found)

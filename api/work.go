@@ -23,13 +23,13 @@ const (
 )
 
 // startWork starts bulk work, or counts the jobs that it would select.
-func (a *api) startWork(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) startWork(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadWork(w, r)
 	return a.startOrder(w, r, access.StartWork, f, err)
 }
 
 // reviveDead and purgeDead are short forms of startWork.
-func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadDead(w, r, store.WorkRevive)
 	err = a.startOrder(w, r, access.ReviveDead, f, err)
 	if invalid, ok := errors.AsType[*job.InvalidError](err); ok { // its fields are beside those that select jobs
@@ -40,13 +40,13 @@ func (a *api) reviveDead(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (a *api) purgeDead(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) purgeDead(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadDead(w, r, store.WorkPurge)
 	return a.startOrder(w, r, access.PurgeDead, f, err)
 }
 
 // startOrder starts the work that was read, or err.
-func (a *api) startOrder(
+func (a onStore) startOrder(
 	w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error,
 ) error {
 	if err == nil {
@@ -65,7 +65,7 @@ func (a *api) startOrder(
 	if f.Change != nil {
 		f.Change = scope.RedactChange(f.Change)
 	}
-	started, err := a.service.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
+	started, err := a.store.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,16 @@ func (a *api) startOrder(
 }
 
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
-func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
+func (a onStore) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
 	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within}
 	// the service reads as many at a time
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
 		var found store.Groups
 		var err error
 		if len(f.IDs) > 0 {
-			found, err = a.service.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
+			found, err = a.store.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
 		} else {
-			found, err = a.service.Groups(r.Context(), f.Filter, by)
+			found, err = a.store.Groups(r.Context(), f.Filter, by)
 		}
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (a *api) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRe
 
 // listWork answers with a page of bulk work. A token that is restricted to topics sees the work whose filter names one
 // of them.
-func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) listWork(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.Filter(job.Scheduled, job.Ready, job.Running, job.Delivered, job.Dead, job.Cancelled)
 	if filter.Limit = q.Limit(defaultWorkLimit); filter.Limit > maxWorkLimit {
@@ -109,7 +109,7 @@ func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // some are as large as several jobs
-		found, page, err := a.service.ListWork(r.Context(), filter, func(found *store.Work) bool {
+		found, page, err := a.store.ListWork(r.Context(), filter, func(found *store.Work) bool {
 			return scope.CheckTopic(r.Context(), found.Filter.Topic) == nil
 		})
 		if err != nil {
@@ -128,19 +128,19 @@ func (a *api) listWork(w http.ResponseWriter, r *http.Request) error {
 }
 
 // work answers with bulk work.
-func (a *api) work(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) work(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.findWork(r)
 	return answerWork(w, found, err)
 }
 
 // stopWork stops bulk work.
-func (a *api) stopWork(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) stopWork(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.findWork(r)
 	if err == nil {
 		err = content.RequireNoBody(r)
 	}
 	if err == nil {
-		found, err = a.service.StopWork(r.Context(), namespaceOf(r), found.ID, actorOf(r.Context()))
+		found, err = a.store.StopWork(r.Context(), namespaceOf(r), found.ID, actorOf(r.Context()))
 	}
 	if err == nil {
 		a.audit(r, access.StopWork, "work", found.ID, "change", string(found.Action), "topic", found.Filter.Topic,
@@ -150,12 +150,12 @@ func (a *api) stopWork(w http.ResponseWriter, r *http.Request) error {
 }
 
 // findWork reads the work in the path. Work that the request's token may not see is not found.
-func (a *api) findWork(r *http.Request) (store.Work, error) {
+func (a onStore) findWork(r *http.Request) (store.Work, error) {
 	ref, err := request.PathJob(r)
 	if err != nil {
 		return store.Work{}, err
 	}
-	found, err := a.service.Work(r.Context(), ref.Namespace, ref.ID)
+	found, err := a.store.Work(r.Context(), ref.Namespace, ref.ID)
 	if err == nil && scope.CheckTopic(r.Context(), found.Filter.Topic) != nil {
 		err = store.ErrNotFound
 	}

@@ -114,8 +114,8 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	observer.Watch(a.service)
 	watchTokens := a.watchTokens("token", a.options.TokenFile)
 	handler := api.New(api.Options{
-		Service: a.service, MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting, Version: a.options.Version,
-		Commit: commit(), GoVersion: runtime.Version(), Process: a.service.Process(),
+		Service: api.On(a.service), MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting,
+		Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(), Process: a.service.Process(),
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(),
 			CheckHost: a.options.NoAuth && a.options.has(RoleAPI), Hosts: a.hosts(),

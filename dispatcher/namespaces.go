@@ -37,7 +37,7 @@ func (d *Dispatcher) DeleteNamespace(
 		err = d.checkEmpty(ctx, name)
 	}
 	if err == nil {
-		err = d.Registry.DeleteNamespace(ctx, name, deletion.IfRevision)
+		err = d.RemoveNamespace(ctx, name, deletion.IfRevision)
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*job.NamespaceInUseError](err); ok {

@@ -12,16 +12,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A Registrar registers jobs.
-type Registrar interface {
-	// Register returns a result per job, in order. Its errors are *job.InvalidError, *job.UndeclaredTopicError,
-	// *job.TakenError and those of package store.
-	Register(ctx context.Context, jobs []job.New) []store.RoutedResult
-}
-
 // Options configure a Handler. All are required.
 type Options struct {
-	Registrar Registrar
+	// Register registers jobs of the namespace of a request's context. It returns a result per job, in order.
+	Register func(ctx context.Context, jobs []job.New) []store.RoutedResult
 	// Callers finds whose a stream is, again and again while it lasts.
 	Callers *apiaccess.Authenticator
 	// MaxBody bounds a job's body, in bytes.
@@ -35,12 +29,12 @@ type Options struct {
 
 // A Handler registers batches and streams. It is safe for concurrent use.
 type Handler struct {
-	registrar  Registrar
-	callers    *apiaccess.Authenticator
-	maxBody    int64
-	onShutdown func(func()) (stop func() bool)
-	overloaded func(*http.Request, *response.Problem)
-	log        *slog.Logger
+	registerAll func(ctx context.Context, jobs []job.New) []store.RoutedResult
+	callers     *apiaccess.Authenticator
+	maxBody     int64
+	onShutdown  func(func()) (stop func() bool)
+	overloaded  func(*http.Request, *response.Problem)
+	log         *slog.Logger
 	// streams has an element for each stream in flight.
 	streams chan struct{}
 }
@@ -48,7 +42,7 @@ type Handler struct {
 // New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
-		registrar: o.Registrar, callers: o.Callers, maxBody: o.MaxBody,
+		registerAll: o.Register, callers: o.Callers, maxBody: o.MaxBody,
 		onShutdown: o.OnShutdown, overloaded: o.Overloaded, log: o.Logger,
 		streams: make(chan struct{}, limits.MaxStreams),
 	}

@@ -103,7 +103,7 @@ func (g *registration) registerUnlessFailing(ctx context.Context, good []job.New
 	if g.storeErr != nil && time.Since(g.storeErrAt) < storeRetryAfter {
 		return slices.Repeat([]store.RoutedResult{{Err: g.storeErr}}, len(good))
 	}
-	results := g.registrar.Register(ctx, good)
+	results := g.registerAll(ctx, good)
 	g.storeErr = nil
 	if !slices.ContainsFunc(results, func(r store.RoutedResult) bool { return !unavailable(r.Err) }) {
 		g.storeErr, g.storeErrAt = results[0].Err, time.Now()

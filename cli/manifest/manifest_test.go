@@ -46,7 +46,10 @@ func newServer(t *testing.T) *testServer {
 	d, err := dispatcher.New(dispatcher.Options{Store: model, RegisterOnly: true, Logger: quiet})
 	require.NoError(t, err)
 	service := multistore.New(d, nil, quiet)
-	return &testServer{handler: api.New(api.Options{Service: service, Process: service.Process(), Logger: quiet})}
+	return &testServer{handler: api.New(api.Options{
+		Service: api.On(service),
+		Process: service.Process(), Logger: quiet,
+	})}
 }
 
 func (s *testServer) call(

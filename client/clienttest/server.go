@@ -64,7 +64,8 @@ func New(t testing.TB, handler http.Handler) *Server {
 	require(t, err)
 	service := multistore.New(d, nil, quiet)
 	apiListener := newListener()
-	server := api.Server(api.New(api.Options{Service: service, Process: service.Process(), Logger: quiet}), quiet)
+	server := api.Server(api.New(api.Options{Service: api.On(service), Process: service.Process(), Logger: quiet}),
+		quiet)
 
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup

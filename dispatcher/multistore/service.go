@@ -25,7 +25,7 @@ type Store struct {
 	Open func(context.Context) (*dispatcher.Dispatcher, error)
 }
 
-// Service passes calls to the Dispatcher of their namespace. It is safe for concurrent use.
+// Service has the Dispatchers of all namespaces. It is safe for concurrent use.
 type Service struct {
 	*tenancy.Registry
 
@@ -129,8 +129,8 @@ func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// of returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
-func (s *Service) of(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
+// Of returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
+func (s *Service) Of(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
 	name, err := s.StoreOf(ctx, cmp.Or(namespace, job.DefaultNamespace))
 	if err != nil {
 		return nil, fmt.Errorf("find the store of namespace %s: %w", namespace, err)
@@ -164,20 +164,23 @@ func openFailure(err error) string {
 	return "the process's log says why"
 }
 
-// with calls do with the Dispatcher of a namespace.
-func with[
-	T any,
-](ctx context.Context, s *Service, namespace string, do func(*dispatcher.Dispatcher) (T, error)) (T, error) {
-	d, err := s.of(ctx, namespace)
+// TopicStats counts the jobs of topics.
+func (s *Service) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
+	d, err := s.Of(ctx, filter.Namespace)
 	if err != nil {
-		var none T
-		return none, err
+		return nil, err
 	}
-	return do(d)
+	return d.TopicStats(ctx, filter)
 }
 
-// main returns the Dispatcher of the main store.
-func (s *Service) main() *dispatcher.Dispatcher { return s.stores[0].dispatcher.Load() }
+// Totals counts the jobs of a namespace.
+func (s *Service) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
+	d, err := s.Of(ctx, namespace)
+	if err != nil {
+		return store.TopicStats{}, err
+	}
+	return d.Totals(ctx, namespace)
+}
 
 // Readiness returns that of each store, the main one first.
 func (s *Service) Readiness(ctx context.Context) []store.Readiness {
@@ -213,7 +216,7 @@ func checkStores(
 }
 
 // Process returns the name of this process in attempts; empty if it does not deliver.
-func (s *Service) Process() string { return s.main().Process() }
+func (s *Service) Process() string { return s.stores[0].dispatcher.Load().Process() }
 
 // State returns the sum of the pools' states.
 func (s *Service) State() pool.State {

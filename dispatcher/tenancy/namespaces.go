@@ -205,9 +205,9 @@ func (r *Registry) setStore(n, old *job.Namespace) error {
 	return nil
 }
 
-// DeleteNamespace removes a namespace. ifRevision is as for store.CheckCondition. Errors: store.ErrNotFound,
-// store.ErrVersion.
-func (r *Registry) DeleteNamespace(ctx context.Context, name string, ifRevision int64) error {
+// RemoveNamespace removes a namespace, without a look at its store. ifRevision is as for store.CheckCondition. Errors:
+// store.ErrNotFound, store.ErrVersion.
+func (r *Registry) RemoveNamespace(ctx context.Context, name string, ifRevision int64) error {
 	n, err := r.Namespace(ctx, name)
 	if err == nil && n.Revision == 0 {
 		err = store.ErrNotFound

@@ -473,10 +473,10 @@ func TestNamespaces_ArePutListedAndRemoved(t *testing.T) {
 	all, err = r.Namespaces(t.Context(), "default", 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.NoError(t, r.DeleteNamespace(t.Context(), "shop", put.Revision))
+	require.NoError(t, r.RemoveNamespace(t.Context(), "shop", put.Revision))
 	_, err = r.Namespace(t.Context(), "shop")
 	require.ErrorIs(t, err, store.ErrNotFound)
-	require.ErrorIs(t, r.DeleteNamespace(t.Context(), "default", 0), store.ErrNotFound)
+	require.ErrorIs(t, r.RemoveNamespace(t.Context(), "default", 0), store.ErrNotFound)
 }
 
 func TestPutNamespace_KeepsItsStore(t *testing.T) {

@@ -508,7 +508,7 @@ var plan = []row{
 		pkg: "dispatcher/multistore",
 		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no " +
 			"engine",
-		ours: []string{"dispatcher", "dispatcher/tenancy", "job", "livetail", "policy", "pool", "sign", "store"},
+		ours: []string{"dispatcher", "dispatcher/tenancy", "job", "pool", "store"},
 	},
 	{
 		pkg:    "internal/cgroup",
@@ -620,26 +620,12 @@ var plan = []row{
 		},
 	},
 	{
-		pkg:    "api/schedules",
-		reason: "the requests about schedules, in front of an interface that it declares",
-		ours: []string{
-			"access", "api/content", "api/cursor", "api/request", "api/response", "api/scope", "job",
-			"policy", "schedule", "store",
-		},
-	},
-	{
-		pkg:    "api/held",
-		reason: "the request for the lanes that hold jobs back, in front of an interface that it declares",
-		ours:   []string{"access", "api/request", "api/response", "job", "store"},
-	},
-	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/held", "api/limits", "api/ndjson",
-			"api/pages", "api/request", "api/response", "api/schedules", "api/scope", "internal/limitedlog", "job",
-			"livetail",
-			"policy", "sign", "store",
+			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/limits", "api/ndjson", "api/pages",
+			"api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail", "policy",
+			"schedule", "sign", "store",
 		},
 	},
 	{

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// standardHeld is the default of the parameter limit.
+const standardHeld = 20
+
+// heldLanes lists the lanes that hold jobs back. A token that is restricted to topics sees only their lanes.
+func (a onStore) heldLanes(w http.ResponseWriter, r *http.Request) error {
+	q := request.NewQuery(r)
+	principal := access.PrincipalOf(r.Context())
+	filter := store.HeldFilter{
+		Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match,
+		Limit: q.Limit(standardHeld),
+	}
+	switch {
+	case filter.Topic != "" && !job.IsTopic(filter.Topic):
+		q.AddError("?topic", "must name a topic")
+	case filter.Topic == "" && filter.Lane != "":
+		q.AddError("?lane", "requires topic")
+	}
+	if err := q.Err(); err != nil {
+		return err
+	}
+	// Whatever the limit, the store holds the settings of many lanes while it looks at them.
+	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
+		found, err := a.store.HeldLanes(r.Context(), filter)
+		if err == nil {
+			o.HeldLanes(&found)
+		}
+		return err
+	})
+}
