@@ -20,6 +20,26 @@
 //
 // Bounded: each call works on at most the number of items that its arguments or the constants of this package allow.
 //
+// # Rules of a claim
+//
+// Holding back: a queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate, nor
+// while its topic is delivered in another way than QueueClaim.Deliver. Then More is not set, and the queue is notified
+// in its own group, without delay when a cooldown or a rate lets it continue.
+//
+// Concurrency: the jobs claimed from a queue are at most its lane's concurrency. While all are leased to one owner, and
+// neither a rate nor an open breaker limits the queue, that owner may have QueueClaim.Ahead more, of which it attempts
+// no more at a time than the concurrency; so no two owners together do. An engine may refuse this.
+//
+// Order: an ordered queue (policy.Limits.Ordered) returns one job at a time, in the order of registration. A job's turn
+// lasts from FirstDueAt until it has ended, also while it waits for another attempt, and is not skipped; a revived
+// job has that of its registration. What is in flight when a queue becomes ordered ends first.
+//
+// Rate: in no window of the rate's length are more jobs claimed than it allows, over all callers. A start counts as if
+// it happened as late as it may (ClaimRequest.Slack). Up to CountedStarts starts per window are counted exactly; of
+// larger rates a start may count for 1/64 of the window longer. A job whose time to live is over is no start.
+//
+// Probe: while the breaker of a lane is open, its queue returns one job at a time, after the cooldown.
+//
 // # Errors
 //
 // A method that cannot reach its data, or cannot write, returns an error for which errors.Is(err, ErrUnavailable) is

@@ -10,36 +10,10 @@ import (
 
 // Queue is the part of a shard that a claim loop uses: it waits for due jobs, claims them and settles their attempts.
 type Queue interface {
-	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue. A
-	// lease lasts the job's own timeout, else that of its QueueClaim, plus Margin. A repeat with the same token returns
-	// the jobs that are still leased under it. When the rest of a queue comes before the head of the agenda,
-	// WaitAgenda returns.
-	//
-	// A queue returns no jobs while it is paused, in a cooldown, or at its lane's concurrency or rate, nor while its
-	// topic is delivered in another way than QueueClaim.Deliver. Then More is not set: the queue is notified in its own
-	// group. The Revision tells the caller that its policy is old.
-	//
-	// The jobs claimed from a queue are at most its lane's concurrency, with one exception: while all of them are
-	// leased to the owner of token, and neither a rate nor an open breaker limits the queue, that owner may have up to
-	// QueueClaim.Ahead more. It must not make more attempts at a time than the lane's concurrency. So no two owners
-	// together make more: while one has more jobs than the concurrency, no other has any. An engine may refuse the
-	// exception.
-	//
-	// The jobs of an ordered queue (policy.Limits.Ordered) are claimed one at a time, without the exception above, and
-	// in the order of their registration. A job takes its turn from FirstDueAt on until it has ended: while it waits
-	// for another attempt, whatever ended the last one, the jobs that were registered after it wait, too. So the next
-	// job is the first to be registered of those whose FirstDueAt has come, and none is claimed before its DueAt. A
-	// revived job has the turn of its first registration. ClaimExpired ends jobs without regard to the order. When a
-	// queue becomes ordered its waiting jobs stay where they are, and those in flight end first; no job is claimed
-	// until all are in order. If the clock is set back, an engine may give a job its turn although its FirstDueAt is in
-	// the future again. The jobs that Redis registered in the same millisecond before their queue was ordered are in
-	// the order of their ids.
-	//
-	// In no window of the rate's length are more jobs claimed than the rate allows, over all callers. Each start counts
-	// as if it happened as late as it may (Slack). Rates of up to CountedStarts starts per window are counted exactly;
-	// of larger rates a start may count for 1/64 of the window longer. A job whose time to live is over (see
-	// ClaimExpired) does not count as a start. While a lane's breaker is open, its queue returns one job at a time
-	// after the cooldown: a probe. The queue is notified without delay when a cooldown or a rate lets it continue.
+	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue, by
+	// the rules of a claim (see the package). A lease lasts the job's own timeout, else that of its QueueClaim, plus
+	// Margin. A repeat with the same token returns the jobs that are still leased under it. When the rest of a queue
+	// comes before the head of the agenda, WaitAgenda returns. The Revision tells the caller that its policy is old.
 	Claim(ctx context.Context, token Token, request ClaimRequest) (ClaimResult, error)
 
 	// ClaimExpired leases jobs whose time to live is over and that no attempt holds, the earliest end first, so that
