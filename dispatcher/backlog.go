@@ -26,8 +26,8 @@ const (
 
 // alarmState is the known state of a topic's alarm.
 type alarmState struct {
-	known     bool      // the other fields agree with the store
-	raised    bool      // the alarm
+	known     bool      // the other fields agree with the store; else a call failed that may have taken effect
+	raised    bool      // the alarm, as it was before that call
 	url       string    // notified when the alarm was raised
 	since     time.Time // when this process began to monitor the topic
 	overCount int       // checks in a row that found the alarm raised and no backlog
@@ -158,7 +158,7 @@ func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	}
 	alarm := t.Policy.OnBacklog
 	now := alarm.Exceeded(age, s.Scheduled+s.Ready+s.Running)
-	if a.known && a.raised && a.url != alarm.URL {
+	if a.raised && a.url != alarm.URL {
 		if err := m.setAlarm(ctx, t, a, false); err != nil { // the new URL was not notified
 			return err
 		}

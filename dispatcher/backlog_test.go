@@ -333,6 +333,36 @@ func TestBacklog_NewReceiverGetsALastingBacklog(t *testing.T) {
 	})
 }
 
+func TestBacklog_NewReceiverGetsALastingBacklogAfterAFailedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0 // unchanged, raised, cleared for the new receiver
+		rec := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{
+			Deliverer: rec,
+			Store: storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}), func(method string) storetest.Fault {
+				if method != "Alarm" {
+					return storetest.None
+				}
+				if calls++; calls != 3 {
+					return storetest.None
+				}
+				return storetest.Before
+			}),
+		})
+		putBacklog(t, r, moreThan(2), true)
+		time.Sleep(11 * time.Second)
+		r.registerOrders(t, 3, 0)
+		time.Sleep(time.Minute)
+		other := moreThan(2)
+		other.URL = "https://other.example/"
+		putBacklog(t, r, other, true)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec))
+		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
+		require.Greater(t, calls, 3)
+	})
+}
+
 // unreadableStats is a store whose counts cannot be read.
 type unreadableStats struct{ store.Store }
 
@@ -408,9 +438,12 @@ func TestBacklog_ComesAgainAfterAnUnknownOutcome(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		require.Len(t, callbackTypes(t, rec), 1)
 		putBacklog(t, r, moreThan(4), false)
-		for !over.Load() {
-			time.Sleep(time.Second)
+		for range 60 {
+			if time.Sleep(time.Second); over.Load() {
+				break
+			}
 		}
+		require.True(t, over.Load())
 		putBacklog(t, r, moreThan(4), true)
 		r.registerOrders(t, 5, 0)
 		time.Sleep(time.Minute)
