@@ -107,6 +107,10 @@ func (p *Puller) receive(
 	}
 	if len(refused) > 0 {
 		p.settleQuietly(lasting, from.shard, refused)
+		if g.isLate() { // by now
+			p.Release(lasting, leased)
+			leased = nil
+		}
 	}
 	return leased
 }

@@ -270,6 +270,38 @@ func TestLease_PassesManyJobsThatAreTooOld(t *testing.T) {
 	})
 }
 
+// slowEnd delays the replies to the ends of jobs.
+type slowEnd struct{ store.Shard }
+
+func (s slowEnd) Settle(
+	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
+	errs, claimed, err := s.Shard.Settle(ctx, token, items, next)
+	if len(items) > 0 && items[0].Verdict.Kind == policy.Dead {
+		time.Sleep(3 * time.Second)
+	}
+	return errs, claimed, err
+}
+
+func TestLease_ReleasesWhatIsTooLateForItsRateOnceOthersAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := policy.Topic{MaxAge: time.Minute, Rate: policy.Rate{Starts: 10, Per: 10 * time.Second}}
+		f := start(t, 1, policy.Topic{LaneConcurrency: 10})
+		f.insert("a_old")
+		time.Sleep(time.Hour)
+		limited.LaneConcurrency = 10
+		f.put(limited)
+		f.insert("a_good")
+		fast := f.store
+		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowEnd{s} }}
+		p, _ := f.process()
+		require.Empty(t, f.lease(p, 10, time.Second))
+		require.Equal(t, job.Dead, f.get("a_old").State)
+		require.Equal(t, job.Ready, f.get("a_good").State)
+		require.Equal(t, []string{"a_good"}, ids(f.lease(p, 10, time.Minute)))
+	})
+}
+
 // slowWait delays Waits by 300 ms.
 type slowWait struct{ store.Shard }
 

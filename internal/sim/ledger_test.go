@@ -243,12 +243,15 @@ func (l *ledger) waited(p *process, j *job.Job, since time.Time) {
 	}
 }
 
-// confirmed notes that a consumer was told that a job is delivered.
-func (l *ledger) confirmed(ref job.Ref) {
+// confirmed notes that a consumer was told that a job, of the generation that it leased, is delivered.
+func (l *ledger) confirmed(ref job.Ref, generation int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.get(ref, "a job that a consumer reported")
-	if e.isConfirmed = true; e.state != job.Delivered && e.generation == 0 {
+	if e.generation != generation { // it was revived since
+		return
+	}
+	if e.isConfirmed = true; e.state != job.Delivered {
 		l.breach("%s: a consumer was told that it is delivered, and it is %q", ref.ID, e.state)
 	}
 }
@@ -350,7 +353,7 @@ func (l *ledger) claimed(p *process, token store.Token, request *store.ClaimRequ
 		}
 		e.createdAt = j.CreatedAt // a step of the clock may move it
 		e.lease, e.open, e.holder, e.since = j.Lease, true, p, time.Now()
-		e.until, e.claimed, e.inLease = e.since.Add(j.LeaseFor-time.Millisecond), j.Body, 0
+		e.until, e.claimed, e.inLease, e.sending = e.since.Add(j.LeaseFor-time.Millisecond), j.Body, 0, false
 		if e.expires = (time.Time{}); !j.ExpiresAt.IsZero() {
 			e.expires = e.since.Add(j.ExpiresAt.Sub(l.w.clock()) + time.Millisecond)
 		}

@@ -391,7 +391,7 @@ func (p *process) treat(ctx context.Context, leased *store.LeasedJob) {
 	for range 1 + r.IntN(2) { // some report twice
 		errs, _, err := p.SettleLeases(ctx, job.DefaultNamespace, []store.LeaseReport{report}, nil)
 		if err == nil && errs[0] == nil && p.life.Err() == nil && report.Result == store.LeaseDone {
-			p.w.ledger.confirmed(leased.Ref())
+			p.w.ledger.confirmed(leased.Ref(), leased.Generation)
 		}
 	}
 }
