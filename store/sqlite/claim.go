@@ -97,7 +97,7 @@ func (c *claim) run(u *work.Unit) error {
 		return err
 	}
 	for _, h := range t.leases {
-		if u.Mem.Leases[h.Ref] != h || u.Mem.Unreadable[h.N] {
+		if u.Mem.Leases[h.Ref] != h {
 			continue
 		}
 		if err := u.Query(table.JobByN, func(v []driver.Value) error {
@@ -107,9 +107,7 @@ func (c *claim) run(u *work.Unit) error {
 			cells.Body(r)
 			c.rows, c.leases = append(c.rows, r), append(c.leases, h)
 			return nil
-		}, h.N); db.IsDamage(err) {
-			u.SkipJob(h.Queue, h.N, "claim a job again", err)
-		} else if err != nil {
+		}, h.N); err != nil {
 			return err
 		}
 	}
@@ -160,9 +158,7 @@ func (c *claim) find(u *work.Unit, q *memory.Queue, want store.QueueClaim, statu
 	if q == nil {
 		return completeUnloaded(u, want, status)
 	}
-	if err := addLaneDocument(u, q, want, status); db.IsDamage(err) {
-		u.BlockQueue(q, "claim jobs", err)
-	} else if err != nil {
+	if err := addLaneDocument(u, q, want, status); err != nil {
 		return err
 	}
 	if err := u.LoadHead(q); err != nil {
@@ -221,7 +217,7 @@ func (c *claim) takeAll(u *work.Unit) error {
 		q := p.queue
 		switch {
 		case p.unread > 0 && !c.full():
-			u.BlockQueue(q, "claim jobs", db.ErrDamaged) // its index names jobs that are not there
+			return db.ErrDamaged // the index names jobs that are not there
 		case len(p.rows) > 0:
 			c.take(u, p)
 		}
@@ -245,8 +241,7 @@ func (c *claim) readBatch(u *work.Unit) error {
 	return nil
 }
 
-// readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job. If
-// some lie on a damaged page they are skipped when the transaction is run again.
+// readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job.
 func (c *claim) readRows(u *work.Unit) (next int, err error) {
 	next = len(c.found)
 	err = u.Query(table.ClaimableJobs, func(v []driver.Value) error {
@@ -269,15 +264,6 @@ func (c *claim) readRows(u *work.Unit) (next int, err error) {
 		}
 		return nil
 	}, jsonNumbers(c.found))
-	if !db.IsDamage(err) {
-		return next, err
-	}
-	for i, f := range c.found {
-		alone := u.Query(table.ClaimableJobs, func([]driver.Value) error { return nil }, jsonNumbers(c.found[i:i+1]))
-		if db.IsDamage(alone) {
-			u.SkipJob(f.queue, f.n, "claim a job", alone)
-		}
-	}
 	return next, err
 }
 

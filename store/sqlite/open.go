@@ -109,9 +109,7 @@ func (s *Store) expireOldLeases() error {
 		return err
 	}
 	for len(batches) > 0 {
-		before := batches
-		err := s.commitAlone(func(u *work.Unit) error {
-			batches = before
+		if err := s.commitAlone(func(u *work.Unit) error {
 			for most := expireBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
 				if err := expireOldBatch(u, batches[0]); err != nil {
 					return err
@@ -119,12 +117,7 @@ func (s *Store) expireOldLeases() error {
 				most -= len(batches[0].Marks)
 			}
 			return nil
-		})
-		if db.IsDamage(err) {
-			batches = before[1:]
-			err = s.expireEach(before[0])
-		}
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 	}
@@ -151,7 +144,7 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 		}
 		q := u.Mem.ByID[m.Q]
 		if r == nil || q == nil || r.State != job.Scheduled {
-			continue // only where a page was damaged
+			continue // its row was removed by hand
 		}
 		// It was counted as waiting: the database counts unfinished jobs.
 		u.RemoveWaiting(q, r.Key())
@@ -166,26 +159,4 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 		}
 	}
 	return u.Exec(table.DeleteLeases, b.Number)
-}
-
-// expireEach is expireOldBatch for jobs of which some cannot be read, or written, because of a damaged page: they are
-// passed over.
-func (s *Store) expireEach(b *memory.Batch) error {
-	for _, m := range b.Marks {
-		err := s.commitAlone(func(u *work.Unit) error {
-			return expireOldBatch(u, &memory.Batch{Claimed: b.Claimed, Marks: []table.Mark{m}})
-		})
-		if db.IsDamage(err) {
-			err = s.commitAlone(func(u *work.Unit) error {
-				if q := u.Mem.ByID[m.Q]; q != nil {
-					u.SkipJob(q, m.N, "end a lost attempt", db.ErrDamaged)
-				}
-				return nil
-			})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.commitAlone(func(u *work.Unit) error { return u.Exec(table.DeleteLeases, b.Number) })
 }

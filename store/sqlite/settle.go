@@ -50,15 +50,6 @@ func (s *Store) Settle(
 		}
 		return c.run(u)
 	}})
-	if db.IsDamage(err) {
-		errs, err = s.settleEach(ctx, token, items, written)
-		if err == nil && c != nil {
-			err = s.db.Submit(ctx, &op{
-				Verb: "claim jobs", Weight: next.Max, Run: c.run,
-				Gone: func() error { return db.ContextError(ctx) },
-			})
-		}
-	}
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}
@@ -67,42 +58,6 @@ func (s *Store) Settle(
 		claimed = c.answer(s)
 	}
 	return slices.Clone(errs), claimed, nil
-}
-
-// settleEach settles attempts one by one, where some cannot be written because of a damaged page: their jobs are passed
-// over.
-func (s *Store) settleEach(
-	ctx context.Context, token store.Token, items []store.Settlement, written []settlement,
-) ([]error, error) {
-	const verb = "settle an attempt"
-	errs := make([]error, len(items))
-	for i := range items {
-		var h *memory.Lease
-		err := s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) (err error) {
-			h = u.Mem.Leases[items[i].Ref]
-			errs[i], err = work.Once(u, memory.Call{Method: fmt.Sprintf("settle %d",
-				i), Token: token}, func(error) int { return 16 }, func() (error, error) {
-				return settleAttempt(u, &items[i], &written[i])
-			})
-			return err
-		}})
-		if db.IsDamage(err) && h != nil {
-			errs[i] = store.ErrLeaseLost
-			err = s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-				u.AbandonLease(h, verb)
-				return nil
-			}})
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	// A repetition of the call answers the same.
-	return errs, s.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-		_, err := work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors,
-			func() ([]error, error) { return errs, nil })
-		return err
-	}})
 }
 
 // A settlement's text is encoded by the caller.

@@ -63,7 +63,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.env = &work.Env{
 		Mem: s.mem, Wakeups: s.wakeups, Defaults: &o.Limits, Log: log, Clock: now,
-		Note: func(verb string, err error, reading bool) { s.db.Note(verb, err, reading) },
 	}
 	s.closeOnce = sync.OnceValue(s.shut)
 	var err error
@@ -84,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 
 // Ping implements store.Store: it commits a write that needs room on the disk, and fsync, as a registration does. It
-// also fails when the database was found to be damaged.
+// also fails for a while after a failed read.
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
 	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *work.Unit) error {

@@ -19,9 +19,7 @@ func (s *Store) ClaimExpired(
 	checkBatch("jobs to claim", request.Max)
 	c := &claim{
 		token: token, request: store.ClaimRequest{Max: request.Max, MaxBytes: request.MaxBytes, Margin: request.Lease},
-		kind: "expired", fill: func(c *claim, u *work.Unit) error {
-			return u.UnlessDamaged(&u.Mem.NoTTL, "claim expired jobs", func() error { return c.takeExpired(u) })
-		},
+		kind: "expired", fill: (*claim).takeExpired,
 	}
 	err := s.db.Submit(ctx, &op{
 		Verb: "claim expired jobs", Weight: request.Max, Run: c.run,
@@ -43,7 +41,7 @@ func (c *claim) takeExpired(u *work.Unit) error {
 		r := cells.Row()
 		cells.Names(r)
 		cells.Body(r)
-		if u.Mem.IsSkipped(r.N) {
+		if u.Mem.IsLeased(r.N) {
 			return nil
 		}
 		if c.read == c.request.Max || !c.fits(r) {

@@ -75,7 +75,7 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 		now:     o.Now,
 		driver:  cmp.Or(o.Driver, sqliteDriver),
 		files:   file.NewWatch(path),
-		health:  newHealth(o.Logger),
+		health:  newHealth(o.Logger, path),
 		readers: newReaders(),
 		closing: make(chan struct{}),
 		written: make(chan struct{}),
@@ -120,16 +120,19 @@ func (d *DB) Path() string { return d.path }
 // Conn returns the writer's connection, for use before Start and within calls.
 func (d *DB) Conn() *Conn { return d.conn }
 
-// Usable returns an error if ctx has ended or the database is closed.
+// Usable returns an error if ctx has ended, or the database is closed or was found damaged.
 func (d *DB) Usable(ctx context.Context, verb string) error {
 	err := ContextError(ctx)
-	if err == nil {
-		if !d.isClosing() {
-			return nil
-		}
+	if err == nil && d.isClosing() {
 		err = ErrClosed
 	}
-	return fmt.Errorf("%s: %w", verb, err)
+	if err == nil {
+		err = d.health.damage()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
 }
 
 func (d *DB) isClosing() bool {
@@ -242,5 +245,5 @@ func (d *DB) resync(durable bool) error {
 // have failed.
 func (d *DB) noteWriterError(verb string, err error) {
 	d.unsynced = d.unsynced || primaryCode(err) == lib.SQLITE_IOERR
-	d.Note(verb, err, false)
+	d.note(verb, err, false)
 }

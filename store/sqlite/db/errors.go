@@ -48,7 +48,8 @@ func reason(err error) string {
 	case lib.SQLITE_READONLY, lib.SQLITE_PERM:
 		return "the database takes no writes"
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return "the database file is damaged, or not a database"
+		return "the database file is damaged, or not a database: restore a backup with ringback restore, or save " +
+			"what can be read with sqlite3's .recover"
 	case lib.SQLITE_CANTOPEN:
 		return "the database file cannot be opened"
 	case lib.SQLITE_IOERR:
@@ -77,11 +78,11 @@ func primaryCode(err error) int {
 // damageError is damage that SQLite has not reported itself.
 type damageError struct{}
 
-func (damageError) Error() string { return "rows are missing, or cannot be written" }
+func (damageError) Error() string { return "an index names rows that are missing" }
 func (damageError) Code() int     { return lib.SQLITE_CORRUPT }
 
-// ErrDamaged is the error of a caller who has found a part of the file damaged.
-var ErrDamaged error = damageError{}
+// ErrDamaged is the Error of a caller who has found the file damaged.
+var ErrDamaged error = &Error{damageError{}}
 
 // IsDamage reports whether an error shows that a part of the file is not as SQLite has written it.
 func IsDamage(err error) bool {
@@ -107,6 +108,6 @@ func affectsAll(err error) bool {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
 		return true
 	default:
-		return false
+		return IsDamage(err)
 	}
 }

@@ -36,9 +36,9 @@ var (
 // testTx is a unit of work without changes in memory.
 type testTx struct{ *Tx }
 
-func (testTx) Flush() error    { return nil }
-func (testTx) Apply()          {}
-func (testTx) Undo(error) bool { return false }
+func (testTx) Flush() error { return nil }
+func (testTx) Apply()       {}
+func (testTx) Undo()        {}
 
 type (
 	database = Writer[testTx]

@@ -79,7 +79,10 @@ func (d *DB) readError(ctx, limited context.Context, verb string, err error) err
 		return fmt.Errorf("%s: %w", verb, &store.UnavailableError{Reason: "reading the database took too " +
 			"long", Err: limited.Err()})
 	default:
-		return fmt.Errorf("%s: %w", verb, d.unavailable(verb, err, true))
+		if IsError(err) {
+			d.note(verb, err, true)
+		}
+		return fmt.Errorf("%s: %w", verb, Unavailable(err))
 	}
 }
 

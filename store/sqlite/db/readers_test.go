@@ -57,10 +57,28 @@ func TestHealth_LogsAFaultOfReadsOnceAMinuteAndIsNotHealthy(t *testing.T) {
 	require.NoError(t, d.Health())
 	read()
 	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"), log)
-	fault.err = codeError(lib.SQLITE_CORRUPT)
-	read()
+}
+
+func TestHealth_AfterDamageNothingIsUsable(t *testing.T) {
+	o := options(t)
+	log := captureLog(&o)
+	c := &clock{}
+	o.Now = c.ns.Load
+	d := openDatabase(t, o)
+	release := blockWriter(t, d)
+	waits := make(chan error)
+	go func() { waits <- d.Submit(t.Context(), insertCall(1, 100)) }()
+	waitForCalls(t, d, 1)
+	fault := NewError(codeError(lib.SQLITE_CORRUPT))
+	err := d.Read(t.Context(), "read items", func(context.Context, *Conn) error { return fault })
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	release()
+	require.ErrorContains(t, <-waits, "the database file is damaged", "found while it waited")
 	c.pass(time.Hour)
-	require.ErrorContains(t, d.Health(), "the database file is damaged", "until it is opened again")
+	_, err = items(t.Context(), d)
+	require.ErrorContains(t, err, "count items: the database file is damaged", "until it is opened again")
+	require.ErrorIs(t, d.Submit(t.Context(), insertCall(1, 100)), store.ErrUnavailable)
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log)
 }
 
 func TestRead_PanicLosesNoConnection(t *testing.T) {

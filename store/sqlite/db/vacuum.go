@@ -44,7 +44,7 @@ func (d *DB) vacuum() (more bool) {
 func (d *DB) freePages() (free int64, enough bool) {
 	var pages int64
 	if err := d.conn.ints(shared, "SELECT * FROM pragma_freelist_count, pragma_page_count", &free, &pages); err != nil {
-		d.Note("count free pages", err, true)
+		d.note("count free pages", err, true)
 		return 0, false
 	}
 	return free, free >= 2*VacuumPages && free >= pages/8

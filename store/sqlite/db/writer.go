@@ -13,9 +13,8 @@ type UnitOfWork interface {
 	Flush() error
 	// Apply is called after the commit.
 	Apply()
-	// Undo restores memory after the transaction has failed. It reports whether the cause has shown what to leave
-	// alone, so that the transaction may succeed if it is run again.
-	Undo(cause error) (again bool)
+	// Undo restores memory after the transaction has failed.
+	Undo()
 }
 
 // A Writer commits calls in groups, in one goroutine.
@@ -124,7 +123,7 @@ func (w *Writer[U]) Submit(ctx context.Context, c *Call[U]) error {
 		return fmt.Errorf("%s: %w", c.Verb, ContextError(ctx))
 	}
 	if c.err != nil {
-		return fmt.Errorf("%s: %w", c.Verb, w.unavailable(c.Verb, c.err, false))
+		return fmt.Errorf("%s: %w", c.Verb, Unavailable(c.err))
 	}
 	return nil
 }
@@ -176,7 +175,7 @@ func (w *Writer[U]) commitAndReply(group []*Call[U]) {
 	err := w.commit(group)
 	if err == nil || len(group) == 1 || w.broken || affectsAll(err) {
 		for i := range group {
-			reply(group, i, err)
+			w.reply(group, i, err)
 		}
 		return
 	}
@@ -186,49 +185,45 @@ func (w *Writer[U]) commitAndReply(group []*Call[U]) {
 			rest = ErrClosed
 		}
 		if rest != nil {
-			reply(group, i, rest)
+			w.reply(group, i, rest)
 			continue
 		}
 		err := w.commit([]*Call[U]{c})
-		reply(group, i, err)
+		w.reply(group, i, err)
 		if w.broken || affectsAll(err) {
 			rest = err
 		}
 	}
 }
 
-// reply answers the caller of a group's call, with the transaction's error or the call's own.
-func reply[U UnitOfWork](group []*Call[U], i int, err error) {
+// reply answers the caller of a group's call, with the transaction's error or the call's own. A failure of the database
+// is noted before the next transaction.
+func (w *Writer[U]) reply(group []*Call[U], i int, err error) {
 	c := group[i]
 	if err != nil {
 		c.err = err
+	}
+	if IsError(c.err) {
+		w.note(c.Verb, c.err, false)
 	}
 	group[i] = nil // the slice is used again
 	close(c.done)
 }
 
-// commit runs a group as one transaction. An error means that nothing has changed, in memory or on disk. SQLite writes
-// nothing more in a transaction that has met a damaged page, so the transaction is run again once that page is known.
+// commit runs a group as one transaction. An error means that nothing has changed, in memory or on disk.
 func (w *Writer[U]) commit(group []*Call[U]) error {
-	for {
-		again, err := w.tryCommit(group)
-		if !again || !IsDamage(err) {
-			return err
-		}
+	if err := w.health.damage(); err != nil { // found while the calls waited
+		return err
 	}
-}
-
-// tryCommit is commit without a repetition. again is what Undo has returned.
-func (w *Writer[U]) tryCommit(group []*Call[U]) (again bool, err error) {
 	if err := w.reconnect(); err != nil {
-		return false, err
+		return err
 	}
 	durable := false
 	for _, c := range group {
 		durable = durable || c.Durable
 	}
 	if err := w.resync(durable); err != nil {
-		return false, err
+		return err
 	}
 	tx := &Tx{Conn: w.conn, db: w.DB, durable: durable}
 	t := w.begin(tx)
@@ -269,22 +264,23 @@ func (w *Writer[U]) tryCommit(group []*Call[U]) (again bool, err error) {
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // abort rolls a transaction back. If SQLite cannot, the connection is replaced before the next one.
-func (w *Writer[U]) abort(tx *Tx, t U, cause error) (again bool, err error) {
-	again = t.Undo(cause)
+func (w *Writer[U]) abort(tx *Tx, t U, cause error) error {
+	t.Undo()
 	if !tx.begun {
-		return again, cause
+		return cause
 	}
 	// SQLite may have rolled back itself, after a full disk for instance. Then there is no transaction, and a new one
 	// can begin.
-	if _, err = w.conn.Exec(rollback); err != nil {
+	_, err := w.conn.Exec(rollback)
+	if err != nil {
 		if _, err = w.conn.Exec(beginWrite); err == nil {
 			_, err = w.conn.Exec(rollback)
 		}
 	}
 	w.broken = err != nil
-	return again, cause
+	return cause
 }

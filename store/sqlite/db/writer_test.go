@@ -113,6 +113,22 @@ func TestWriter_StopsTryingCallsAloneAtAFaultThatMeetsAll(t *testing.T) {
 	require.NoError(t, other.close())
 }
 
+func TestWriter_StopsAtDamage(t *testing.T) {
+	d, begun := openCounted(t, options(t))
+	add(t, d, 1)
+	*begun = 0
+	hookInto(t, d, insertItem, func(used int) error {
+		if used == 2 {
+			return codeError(lib.SQLITE_CORRUPT)
+		}
+		return nil
+	})
+	for _, err := range submitAll(t, d, insertCalls(4)...) {
+		require.ErrorContains(t, err, "the database file is damaged")
+	}
+	require.Equal(t, 1, *begun)
+}
+
 func TestWriter_AnswersCallsTriedAloneOneByOneUntilTheDatabaseCloses(t *testing.T) {
 	d := openDatabase(t, options(t))
 	add(t, d, 1)

@@ -31,31 +31,13 @@ func (k *Keeper) Carry(ctx context.Context, token store.Token, options store.Car
 	options.Ready = cmp.Or(options.Ready, carryReady)
 	options.SkipOutbox, options.OutboxBytes = max(options.SkipOutbox, 0), cmp.Or(max(options.OutboxBytes, 0),
 		store.OutboxBytes)
-	var damagedLease *memory.Lease // the writer's until it has answered
-	carryOnce := func() (store.CarryResult, error) {
-		c := op{Verb: "carry jobs", Weight: options.Jobs}
-		return work.Submit(ctx, k.db, token, c, weighCarry, func(u *work.Unit) (store.CarryResult, error) {
-			r := &round{Unit: u, options: options, visited: make(map[*memory.Queue]bool), unreadable: &k.unreadable}
-			r.result.Now = clock.Time(u.Now.Millis)
-			err := r.carry()
-			damagedLease = r.damagedLease
-			return r.result, err
-		})
-	}
-	result, err := carryOnce()
-	for range options.Jobs { // each job whose lease cannot be ended is skipped for good
-		if !db.IsDamage(err) || damagedLease == nil {
-			break
-		}
-		const verb = "end a lease"
-		if err = k.db.Submit(ctx, &op{Verb: verb, Weight: 1, Run: func(u *work.Unit) error {
-			u.AbandonLease(damagedLease, verb)
-			return nil
-		}}); err == nil {
-			result, err = carryOnce()
-		}
-	}
-	return result, err
+	c := op{Verb: "carry jobs", Weight: options.Jobs}
+	return work.Submit(ctx, k.db, token, c, weighCarry, func(u *work.Unit) (store.CarryResult, error) {
+		r := &round{Unit: u, options: options, visited: make(map[*memory.Queue]bool), unreadable: &k.unreadable}
+		r.result.Now = clock.Time(u.Now.Millis)
+		err := r.carry()
+		return r.result, err
+	})
 }
 
 func weighCarry(c store.CarryResult) int {
@@ -69,13 +51,12 @@ func weighCarry(c store.CarryResult) int {
 // A round is one Carry under way.
 type round struct {
 	*work.Unit
-	options      store.CarryOptions
-	result       store.CarryResult
-	visited      map[*memory.Queue]bool
-	more         bool          // a bound has kept something for the next round
-	leftLeases   bool          // the options have kept expired leases
-	damagedLease *memory.Lease // could not be ended
-	unreadable   *limitedlog.Log
+	options    store.CarryOptions
+	result     store.CarryResult
+	visited    map[*memory.Queue]bool
+	more       bool // a bound has kept something for the next round
+	leftLeases bool // the options have kept expired leases
+	unreadable *limitedlog.Log
 }
 
 func (r *round) carry() error {
@@ -84,10 +65,10 @@ func (r *round) carry() error {
 		work.Save(r.Unit, &steps.Pending)
 		r.result.ClockStep, steps.Pending = time.Duration(step)*time.Millisecond, 0
 	}
-	if err := r.UnlessDamaged(&r.Mem.NoSteps, "move jobs after a step of the clock", r.followClock); err != nil {
+	if err := r.followClock(); err != nil {
 		return err
 	}
-	if err := r.UnlessDamaged(&r.Mem.NoOutbox, "empty the outbox", r.removeRelayed); err != nil {
+	if err := r.removeRelayed(); err != nil {
 		return err
 	}
 	queues, err := r.expireLeases()
@@ -97,7 +78,7 @@ func (r *round) carry() error {
 	if err := r.visitQueues(queues); err != nil {
 		return err
 	}
-	if err := r.UnlessDamaged(&r.Mem.NoOutbox, "read the outbox", r.readOutbox); err != nil {
+	if err := r.readOutbox(); err != nil {
 		return err
 	}
 	// Leases that stay although they have expired do not count, or the next round would come at once again and again.
@@ -150,9 +131,6 @@ func (r *round) expireLeases() (queues []*memory.Queue, err error) {
 		}
 		if err := r.ExpireLease(h, time.Duration(r.Now.Mono-h.Begun).Truncate(time.Millisecond)); err != nil {
 			stay = append(stay, s)
-			if db.IsDamage(err) {
-				r.damagedLease = h
-			}
 			return nil, err
 		}
 		r.result.ExpiredLeases++

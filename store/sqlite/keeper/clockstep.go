@@ -25,7 +25,7 @@ func (r *round) followClock() error {
 	for _, j := range jobs {
 		d := c.Shift(j.n)
 		q := r.Mem.ByID[j.q]
-		if d == 0 || q == nil || r.Mem.IsSkipped(j.n) {
+		if d == 0 || q == nil || r.Mem.IsLeased(j.n) {
 			continue
 		}
 		if err := r.Exec(table.StepJob, d, j.n); err != nil {

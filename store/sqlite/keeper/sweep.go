@@ -57,19 +57,16 @@ func (s *sweep) sweep() error {
 			s.TouchTopic(t)
 			t.Grants = nil
 		}
-		retain := func() error { return s.retain(t) }
-		if err := s.UnlessDamaged(&t.NoRetention, "remove ended jobs of topic "+t.Name.Name, retain); err != nil {
+		if err := s.retain(t); err != nil {
 			return err
 		}
 	}
 	s.dropThrottles()
-	return s.UnlessDamaged(&s.Mem.NoRemoval, "remove unused lanes and topics", func() error {
-		if err := s.removeLanes(); err != nil {
-			return err
-		}
-		s.unloadLanes()
-		return s.removeTopics()
-	})
+	if err := s.removeLanes(); err != nil {
+		return err
+	}
+	s.unloadLanes()
+	return s.removeTopics()
 }
 
 // retain removes what retention no longer keeps of a topic.

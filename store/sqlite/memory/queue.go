@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
-// NoHead is the first of a queue whose waiting jobs cannot be read: it is never due.
+// NoHead is the first of a queue without waiting jobs: it is never due.
 var NoHead = table.Key{Due: math.MaxInt64}
 
 // A Queue is one lane in memory. Only the writer touches it.
@@ -28,7 +28,6 @@ type Queue struct {
 	IdleIn  uint64 // SavedIn + 1 when it was last seen idle; 0: it was not
 	// a claim has found jobs of it that it has not taken yet; after a failed claim it may still be set
 	InClaim      bool
-	Damaged      bool // its jobs cannot be found: it is blocked until the store is opened again
 	DueSlot      Slot
 	RenotifySlot Slot
 	notified     string // the group of Wakeups in which it is, whose lock guards it; empty: none
@@ -95,7 +94,7 @@ func (q *Queue) Group() string {
 // concurrency.
 func (q *Queue) Room(now clock.Instant, ahead int64) int64 {
 	limits := q.Limits()
-	if limits.Paused || q.Damaged {
+	if limits.Paused {
 		return 0
 	}
 	if limits.Ordered {
@@ -124,7 +123,7 @@ func (q *Queue) Blocked(now clock.Instant) bool { return q.Room(now, 0) == 0 }
 // it.
 func (q *Queue) FreeAt(now clock.Instant) (at int64, ever bool) {
 	limits := q.Limits()
-	if limits.Paused || q.Damaged || q.Running >= int64(limits.Concurrency) {
+	if limits.Paused || q.Running >= int64(limits.Concurrency) {
 		return clock.Past, false
 	}
 	if q.Throttle == nil {

@@ -5,11 +5,9 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 )
 
-// IsSkipped reports whether a claim passes over a job in the index of waiting jobs: it is leased, since a clock that
-// was set back has put others before it, or it cannot be read.
-func (m *State) IsSkipped(n int64) bool {
-	return m.LeaseByNumber[n] != nil || m.Unreadable[n]
-}
+// IsLeased reports whether a job is leased. A claim passes over it in the index of waiting jobs, where a clock that was
+// set back may have put others before it.
+func (m *State) IsLeased(n int64) bool { return m.LeaseByNumber[n] != nil }
 
 // Numbers are the counters of the whole store, which each transaction saves.
 type Numbers struct {
@@ -30,12 +28,6 @@ type State struct {
 	Leases map[job.Ref]*Lease
 	// LeaseByNumber has the same leases by the number of their job.
 	LeaseByNumber map[int64]*Lease
-	// Unreadable are the jobs, by number, whose rows lie on a damaged page.
-	Unreadable map[int64]bool
-	Damages    int // how many parts of the database were found to be damaged
-	// NoTTL, NoSteps, NoOutbox and NoRemoval are set when a damaged page keeps the carrier from ending jobs whose time
-	// to live is over, moving jobs after a step of the clock, relaying the outbox, and removing what nothing refers to.
-	NoTTL, NoSteps, NoOutbox, NoRemoval bool
 	// Unused are lanes that no job refers to, Throttled those with a throttle.
 	Unused, Throttled map[*Queue]struct{}
 	Agenda            Agenda
@@ -54,12 +46,9 @@ func New() *State {
 		ByID:          make(map[int64]*Queue),
 		Leases:        make(map[job.Ref]*Lease),
 		LeaseByNumber: make(map[int64]*Lease),
-
-		Unreadable: make(map[int64]bool),
-
-		Unused:    make(map[*Queue]struct{}),
-		Throttled: make(map[*Queue]struct{}),
-		Replies:   NewReplies(),
+		Unused:        make(map[*Queue]struct{}),
+		Throttled:     make(map[*Queue]struct{}),
+		Replies:       NewReplies(),
 	}
 }
 

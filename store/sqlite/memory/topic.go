@@ -22,8 +22,6 @@ type Topic struct {
 	Queues map[*Queue]struct{}
 	// OpenBreakers are the queues whose breaker is open, or was open when they changed last; may be nil.
 	OpenBreakers map[*Queue]struct{}
-	// NoRetention says that a damaged page keeps its ended jobs from being removed.
-	NoRetention bool
 	// InUseUntil is the monotonic time before which Sweep does not try again to remove the topic.
 	InUseUntil int64
 }

@@ -17,9 +17,9 @@ import (
 // plainTx is a unit of work without changes in memory.
 type plainTx struct{ *db.Tx }
 
-func (plainTx) Flush() error    { return nil }
-func (plainTx) Apply()          {}
-func (plainTx) Undo(error) bool { return false }
+func (plainTx) Flush() error { return nil }
+func (plainTx) Apply()       {}
+func (plainTx) Undo()        {}
 
 // openEmpty returns a connection to a database without rows.
 func openEmpty(t *testing.T) *db.Conn {

@@ -19,9 +19,7 @@ type Env struct {
 	Defaults *policy.Limits
 	Log      *slog.Logger
 	Clock    clock.Reader
-	// Note notes an error of the database; see db.DB.
-	Note   func(verb string, err error, reading bool)
-	Serial uint64 // of the last unit
+	Serial   uint64 // of the last unit
 }
 
 // Begin returns the unit of work of a transaction.
@@ -29,7 +27,7 @@ func (e *Env) Begin(tx *db.Tx) *Unit {
 	e.Serial++
 	now := e.Clock()
 	e.Mem.Steps.Observe(now, e.Mem.LastN)
-	u := &Unit{Tx: tx, Env: e, Mem: e.Mem, Now: now, Serial: e.Serial, damages: e.Mem.Damages}
+	u := &Unit{Tx: tx, Env: e, Mem: e.Mem, Now: now, Serial: e.Serial}
 	Save(u, &e.Mem.Numbers)
 	return u
 }

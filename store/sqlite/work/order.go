@@ -49,10 +49,6 @@ func (u *Unit) addOrdered(q *memory.Queue, k table.Key) {
 // head.
 func (u *Unit) firstInTurn(q *memory.Queue) (keys []table.Key, err error) {
 	head, err := u.findTurn(q)
-	if db.IsDamage(err) {
-		u.BlockQueue(q, "look for the next job of an ordered lane", err)
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +73,7 @@ func (u *Unit) findTurn(q *memory.Queue) (head table.Key, err error) {
 	head = memory.NoHead
 	read := func(v []driver.Value) error {
 		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if u.Mem.IsSkipped(k.N) {
+		if u.Mem.IsLeased(k.N) {
 			return nil
 		}
 		if k.Due < head.Due {
@@ -131,7 +127,7 @@ func (u *Unit) Moved(q *memory.Queue, k table.Key) error {
 	return u.AddWaiting(q, k)
 }
 
-// FirstDue returns the waiting job of a queue that was due first; memory.NoHead: there is none that can be read.
+// FirstDue returns the waiting job of a queue that was due first; memory.NoHead: there is none.
 func (u *Unit) FirstDue(q *memory.Queue) (first table.Key, err error) {
 	if !q.Limits().Ordered {
 		err = u.LoadHead(q)
@@ -139,7 +135,7 @@ func (u *Unit) FirstDue(q *memory.Queue) (first table.Key, err error) {
 	}
 	first = memory.NoHead
 	err = u.Query(table.FirstWaiting, func(v []driver.Value) error {
-		if n := db.Int(v[1]); !u.Mem.IsSkipped(n) {
+		if n := db.Int(v[1]); !u.Mem.IsLeased(n) {
 			first = table.Key{Due: db.Int(v[0]), N: n}
 			return db.ErrStop
 		}
@@ -166,7 +162,7 @@ func (u *Unit) NextInTurn(q *memory.Queue) (next job.Ref, err error) {
 	}
 	number := int64(0)
 	err = u.Query(table.FirstInTurn, func(v []driver.Value) error {
-		if n := db.Int(v[1]); !u.Mem.IsSkipped(n) {
+		if n := db.Int(v[1]); !u.Mem.IsLeased(n) {
 			number = n
 			return db.ErrStop
 		}

@@ -86,7 +86,7 @@ func (u *Unit) Topic(name memory.TopicName) (*memory.Topic, error) {
 // LoadHead reads the head of a queue unless it is known.
 func (u *Unit) LoadHead(q *memory.Queue) error {
 	// then nothing else is claimed, and the head is found at its end
-	if q.HeadKnown || q.Damaged || q.Limits().Ordered && q.Running > 0 {
+	if q.HeadKnown || q.Limits().Ordered && q.Running > 0 {
 		return nil
 	}
 	_, err := u.FirstWaiting(q, 1)
@@ -94,15 +94,14 @@ func (u *Unit) LoadHead(q *memory.Queue) error {
 }
 
 // FirstWaiting reads the keys of the first jobs that wait in a queue, at most most and nothing after one that is not
-// due. The first is the queue's head. It reads past leased jobs, of which a lane has no more than its limit, and past
-// those that cannot be read.
+// due. The first is the queue's head. It reads past leased jobs, of which a lane has no more than its limit.
 func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err error) {
 	if q.Limits().Ordered {
 		return u.firstInTurn(q)
 	}
 	err = u.Query(table.FirstWaiting, func(v []driver.Value) error {
 		k := table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if u.Mem.IsSkipped(k.N) {
+		if u.Mem.IsLeased(k.N) {
 			return nil
 		}
 		if keys = append(keys, k); len(keys) == most || k.Due > u.Now.Millis {
@@ -110,10 +109,6 @@ func (u *Unit) FirstWaiting(q *memory.Queue, most int) (keys []table.Key, err er
 		}
 		return nil
 	}, q.Id, q.Head.Due, q.Head.N) // known or not, nothing waits before the head
-	if db.IsDamage(err) {
-		u.BlockQueue(q, "look for the first jobs of a lane", err)
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +177,7 @@ func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
 	next := func(v []driver.Value) error {
 		count++
 		last = table.Key{Due: db.Int(v[0]), N: db.Int(v[1])}
-		if u.Mem.LeaseByNumber[last.N] != nil {
+		if u.Mem.IsLeased(last.N) {
 			leased++ // ClaimExpired has claimed it
 		}
 		return nil
@@ -191,10 +186,6 @@ func (u *Unit) MarkReady(q *memory.Queue, most int) (int, error) {
 	err := u.Query(table.WaitingAt, next, q.Id, q.Mark.Due, q.Mark.N, u.Now.Millis, int64(most))
 	if err == nil && count < most {
 		err = u.Query(table.WaitingAfter, next, q.Id, q.Mark.Due, u.Now.Millis, int64(most-count))
-	}
-	if db.IsDamage(err) {
-		u.BlockQueue(q, "count due jobs", err)
-		return 0, nil
 	}
 	if err != nil || count == 0 {
 		return 0, err

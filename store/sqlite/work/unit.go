@@ -15,11 +15,10 @@ import (
 // wake-ups follow after the commit.
 type Unit struct {
 	*db.Tx
-	Env     *Env
-	Mem     *memory.State
-	Now     clock.Instant
-	Serial  uint64
-	damages int // of memory at the beginning
+	Env    *Env
+	Mem    *memory.State
+	Now    clock.Instant
+	Serial uint64
 	// MayBeNewHead is set when something came that may head the agenda.
 	MayBeNewHead bool
 
@@ -152,9 +151,8 @@ func (u *Unit) notifyWhenFree(q *memory.Queue) {
 	}
 }
 
-// Undo restores memory to what it was when the transaction began. A repetition leaves alone what was found to be
-// damaged.
-func (u *Unit) Undo(error) (again bool) {
+// Undo restores memory to what it was when the transaction began.
+func (u *Unit) Undo() {
 	for _, undo := range slices.Backward(u.undos) {
 		undo()
 	}
@@ -172,7 +170,6 @@ func (u *Unit) Undo(error) (again bool) {
 			a.Leases.Set(&h.Slot, h.Deadline, h.N)
 		}
 	}
-	return u.Mem.Damages != u.damages
 }
 
 // Apply updates the agenda and sends wake-ups after the commit.
