@@ -274,7 +274,7 @@ var texts = map[string]text{
 	"main.healthCommand.Timeout":        {help: "Timeout of one request, above 0s and up to 1m."},
 	"main.healthCommand.Wait":           {help: "How long to retry until the check passes, 0s to 10m, for a service that is starting."},
 	"main.importCommand.Accept":         {help: "Import nothing: keep what imports that are not complete have stored, so that it is delivered."},
-	"main.importCommand.From":           {help: "File to read, made by ringback export, or - for stdin. A repeated import goes on where it was."},
+	"main.importCommand.From":           {help: "File to read, made by ringback export, or - for stdin. A repeated import stores nothing twice."},
 	"main.listenCommand.Addr":           {help: "Address of the inbox."},
 	"main.listenCommand.KeysFile":       {help: "File with signing secrets (whsec_…) and public keys (whpk_…), one a line, that verify the signatures of requests. It is read for each signed request."},
 	"main.restoreCommand.From":          {help: "Copy to restore, made by ringback backup, by sqlite3's .backup, or by copying a stopped service's file and its -wal."},

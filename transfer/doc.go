@@ -14,9 +14,10 @@
 // A section has at most store.MaxBatch lines and, unless it has a single one, store.RecordBytes. Documents come before
 // jobs. The jobs of an ordered queue are in the order of their registration.
 //
-// An import stores a section once its checksum is right, so nothing of a damaged section is stored. It notes how many
-// it has stored in a document of the main store under the id of the export. So it can be repeated, and goes on where it
-// was. Until it is complete, no process delivers: CheckImports.
+// An import stores a section once its checksum is right, so nothing of a damaged section is stored. It notes its begin
+// and its end in a document of the main store under the id of the export. One that was interrupted is repeated from the
+// beginning of the file: what is stored already is left as it is. Until it is complete, no process delivers:
+// CheckImports.
 //
 // # Stores in use
 //

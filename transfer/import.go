@@ -19,8 +19,6 @@ type Imported struct {
 	File, Stored Ledger
 	// Created and Existing are the jobs that this call has stored, and those that it has found to be stored.
 	Created, Existing int64
-	// Skipped are the jobs of sections that were stored before this call.
-	Skipped int64
 	// DoneAt is when the file was imported as a whole, before this call; zero: it was not. Accepted: the import was
 	// ended by AcceptImports then.
 	DoneAt   time.Time
@@ -35,8 +33,8 @@ func Check(ctx context.Context, file io.Reader, o Options) (Ledger, error) {
 	return i.result.File, err
 }
 
-// Import stores the content of a file in stores that are not in use. Repeated with the same file it goes on where it
-// was, and stores nothing twice.
+// Import stores the content of a file in stores that are not in use. Repeated with the same file it begins anew, and
+// stores nothing twice.
 func Import(ctx context.Context, file io.Reader, o Options) (Imported, error) {
 	ctx, unlock, err := o.lock(ctx)
 	if err != nil {
@@ -56,7 +54,7 @@ type importer struct {
 
 	// dry only checks.
 	dry    bool
-	mu     sync.Mutex // guards the counts of result and of state, and leftOut and stale
+	mu     sync.Mutex // guards the counts of result, leftOut and stale
 	result Imported
 	// storeOfNamespace has the namespaces that are stored, and, of a dry run, those of the file.
 	storeOfNamespace map[string]*Store
@@ -64,8 +62,23 @@ type importer struct {
 	state    importState
 	id       string
 	revision int64
-	// leftOut and stale have some of the jobs that state counts.
-	leftOut, stale []string
+	// leftOut are the jobs that were not stored, stale those that are stored with other progress.
+	leftOut, stale counted
+}
+
+// counted is a number of jobs, and the names of some.
+type counted struct {
+	jobs int64
+	some []string
+}
+
+// maxNames bounds the jobs that an error names.
+const maxNames = 20
+
+func (c *counted) add(n *numbered[store.Record]) {
+	if c.jobs++; len(c.some) < maxNames {
+		c.some = append(c.some, fmt.Sprintf("%s/%s (line %d)", n.value.Namespace, n.value.ID, n.line))
+	}
 }
 
 func (i *importer) run(ctx context.Context, r *reader) error {
@@ -86,11 +99,12 @@ func (i *importer) run(ctx context.Context, r *reader) error {
 				return err
 			}
 		}
-		if done += int64(len(p.jobs)); r.sections <= i.state.Sections || !i.result.DoneAt.IsZero() {
-			i.result.Skipped += int64(len(p.jobs))
-		} else if err := i.storeSection(ctx, p, r.sections); err != nil {
-			return err
+		if i.result.DoneAt.IsZero() {
+			if err := i.store(ctx, p); err != nil {
+				return err
+			}
 		}
+		done += int64(len(p.jobs))
 		i.progress(done, i.Jobs)
 	}
 }
@@ -110,11 +124,11 @@ func (i *importer) readNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// begin reads how far an earlier import of the file has come.
+// begin reads whether there was an earlier import of the file, and whether it has ended.
 func (i *importer) begin(ctx context.Context, id string) error {
 	docs, err := getDocuments(ctx, i.Stores[0], importKey(id))
 	if err != nil {
-		return fmt.Errorf("read the progress: %w", err)
+		return fmt.Errorf("read the state of the import: %w", err)
 	}
 	i.id, i.state = id, importState{StartedAt: job.Millis(time.Now())}
 	if i.revision = docs[0].Revision; i.revision == 0 {
@@ -130,21 +144,13 @@ func (i *importer) note(ctx context.Context) error {
 	if i.dry || i.revision != 0 {
 		return nil
 	}
-	return i.put(ctx, importState{StartedAt: i.state.StartedAt})
+	return i.put(ctx)
 }
 
-// save notes how far the import has come.
-func (i *importer) save(ctx context.Context) error {
-	if i.dry {
-		return nil
-	}
-	return i.put(ctx, i.state)
-}
-
-func (i *importer) put(ctx context.Context, state importState) error {
-	revision, err := putImport(ctx, i.Stores[0], i.id, state, i.revision)
+func (i *importer) put(ctx context.Context) error {
+	revision, err := putImport(ctx, i.Stores[0], i.id, i.state, i.revision)
 	if err != nil {
-		return fmt.Errorf("note the progress: %w", err)
+		return fmt.Errorf("note the import: %w", err)
 	}
 	i.revision = revision
 	return nil
@@ -163,18 +169,18 @@ func (i *importer) end(ctx context.Context, r *reader) error {
 	if !i.result.DoneAt.IsZero() {
 		return nil // jobs may have ended and been removed since
 	}
-	missing := -i.state.LeftOut
+	missing := -i.leftOut.jobs
 	for row, n := range i.result.File {
 		missing += max(0, n-i.result.Stored[row])
 	}
 	switch {
-	case i.state.Stale > 0:
-		return &StaleError{Jobs: i.state.Stale, Some: i.stale}
+	case i.stale.jobs > 0:
+		return &StaleError{Jobs: i.stale.jobs, Some: i.stale.some}
 	case missing > 0:
 		return &MissingError{Jobs: missing}
 	}
 	i.state.EndedAt = job.Millis(time.Now())
-	if err := i.save(ctx); err != nil {
+	if err := i.put(ctx); err != nil {
 		return err
 	}
 	if maps.Equal(i.result.File, i.result.Stored) { // another import, which was interrupted, has stored nothing else
@@ -182,8 +188,8 @@ func (i *importer) end(ctx context.Context, r *reader) error {
 			return err
 		}
 	}
-	if i.state.LeftOut > 0 {
-		return &LeftOutError{Jobs: i.state.LeftOut, Some: i.leftOut}
+	if i.leftOut.jobs > 0 {
+		return &LeftOutError{Jobs: i.leftOut.jobs, Some: i.leftOut.some}
 	}
 	return CheckImports(ctx, i.Stores[0])
 }

@@ -13,17 +13,6 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// storeSection stores a section and notes that.
-func (i *importer) storeSection(ctx context.Context, p *section, number int) error {
-	before := i.state
-	if err := i.store(ctx, p); err != nil {
-		i.state = before // the section will be stored again
-		return err
-	}
-	i.state.Sections = number
-	return i.save(ctx)
-}
-
 // store stores the content of a section: first its documents. Of jobs with the same id it stores the first one.
 func (i *importer) store(ctx context.Context, p *section) error {
 	if err := i.storeDocuments(ctx, p.documents); err != nil {
@@ -125,8 +114,7 @@ func (i *importer) storeRecords(ctx context.Context, shard store.Shard, records 
 	i.result.Created += created
 	i.result.Existing += int64(len(existing))
 	for k := range stale {
-		i.state.Stale++
-		i.stale = addName(i.stale, &stale[k])
+		i.stale.add(&stale[k])
 	}
 	return err
 }
@@ -155,22 +143,11 @@ func isSameProgress(a, b *job.Progress) bool {
 		a.FailedAttempts == b.FailedAttempts && a.ConsecutiveLost == b.ConsecutiveLost && a.DueAt.Equal(b.DueAt)
 }
 
-// maxNames bounds the jobs that an error names.
-const maxNames = 20
-
-func addName(names []string, n *numbered[store.Record]) []string {
-	if len(names) == maxNames {
-		return names
-	}
-	return append(names, fmt.Sprintf("%s/%s (line %d)", n.value.Namespace, n.value.ID, n.line))
-}
-
 // leaveOut counts a job that is not stored.
 func (i *importer) leaveOut(n *numbered[store.Record]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.state.LeftOut++
-	i.leftOut = addName(i.leftOut, n)
+	i.leftOut.add(n)
 }
 
 // refuse returns the error of a job whose id the stores know for another one. An import that has begun leaves the job

@@ -15,16 +15,12 @@ import (
 // kindImport is the kind of the documents of imports, which the main store has under the ids of exports.
 const kindImport = "import"
 
-// importState is how far an import has come: the value of its document, which is written before anything else.
+// importState is the value of the document of an import, which is written before anything else and at the end.
 type importState struct {
-	Sections  int       `json:"sections"` // that are stored
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Accepted: AcceptImports has ended it.
 	Accepted bool `json:"accepted,omitempty"`
-	// LeftOut and Stale count the jobs of these sections that were left out, and that had other progress.
-	LeftOut int64 `json:"left_out,omitempty"`
-	Stale   int64 `json:"stale,omitempty"`
 }
 
 func importKey(id string) store.DocumentKey {
@@ -33,7 +29,7 @@ func importKey(id string) store.DocumentKey {
 
 func parseImport(doc store.Document) (state importState, err error) {
 	if err := json.Unmarshal(doc.Value, &state); err != nil {
-		return state, fmt.Errorf("read the progress of an import: %w: %w", store.ErrUnreadable, err)
+		return state, fmt.Errorf("read the state of an import: %w: %w", store.ErrUnreadable, err)
 	}
 	return state, nil
 }

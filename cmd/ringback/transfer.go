@@ -52,7 +52,7 @@ type importCommand struct {
 	configFlag `embed:""`
 	storeFlags `embed:""`
 
-	// File to read, made by ringback export, or - for stdin. A repeated import goes on where it was.
+	// File to read, made by ringback export, or - for stdin. A repeated import stores nothing twice.
 	From string `placeholder:"FILE" variable:"RINGBACK_IMPORT_FROM"`
 	// Import nothing: keep what imports that are not complete have stored, so that it is delivered.
 	Accept bool `variable:"-"`
@@ -92,8 +92,7 @@ func (c *importCommand) Run(ctx context.Context, p *process) error {
 		_, err = fmt.Fprintf(p.stdout, "nothing to do: this file was imported at "+
 			"%s\n", result.DoneAt.Format(time.RFC3339))
 	default:
-		_, err = fmt.Fprintf(p.stdout, "imported %d jobs; %d were there\n", result.Created, result.Existing+
-			result.Skipped)
+		_, err = fmt.Fprintf(p.stdout, "imported %d jobs; %d were there\n", result.Created, result.Existing)
 	}
 	return err
 }
