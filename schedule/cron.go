@@ -3,20 +3,46 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/cronexpr"
 )
 
 // cron is a cron text in a time zone.
 type cron struct {
-	expr   cronexpr.Expression
-	fields [len(fields)]string // normalized
-	hourly bool                // every hour matches
-	zone   *time.Location
+	minutes, hours, monthdays, months, weekdays values
+
+	zone *time.Location
+}
+
+// set is a set of numbers from 0 to 63.
+type set uint64
+
+func (s *set) add(v int)     { *s |= 1 << v }
+func (s set) has(v int) bool { return s>>v&1 != 0 }
+func (s set) count() int     { return bits.OnesCount64(uint64(s)) }
+
+// list returns the numbers in order.
+func (s set) list() (list []int) {
+	for v := range 64 {
+		if s.has(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// values are what a field matches.
+type values struct {
+	numbers set
+	all     bool // `*`, or all hours
+
+	last, lastWeekday bool   // L and LW: the last day of the month, and its last Monday to Friday
+	nearest           set    // 15W: the Monday to Friday nearest to each of these days
+	lastOf            set    // FRIL: the last of each of these days of the week
+	nth               [5]set // FRI#2: the days of the week that are the first, second … of the month
 }
 
 // macros are the texts that macros stand for.
@@ -31,10 +57,6 @@ var macros = map[string]string{
 }
 
 // parseCron returns the cron of a text without its time zone.
-//
-// It reads every field itself, and gives the library nothing but plain values, `*` and the forms with L, W and #. The
-// library does not report everything that it misunderstands: it panics at an empty range, ends 1-7 and FRI-SUN on
-// Saturday, reads the weekday 05 as Sunday and ignores what follows the seventh field.
 func parseCron(text string) (*cron, error) {
 	if len(text) > MaxCron {
 		return nil, fmt.Errorf("must be at most %d B", MaxCron)
@@ -56,21 +78,17 @@ func parseCron(text string) (*cron, error) {
 		return nil, fmt.Errorf("has %d fields, and must have 5: minute, hour, day of month, month, day of week",
 			len(parts))
 	}
-	for i, f := range fields {
-		plain, err := f.normalize(parts[i])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+	c := &cron{}
+	for i, into := range [...]*values{&c.minutes, &c.hours, &c.monthdays, &c.months, &c.weekdays} {
+		var err error
+		if *into, err = fields[i].parse(parts[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", fields[i].name, err)
 		}
-		parts[i] = plain
 	}
-	expr, err := cronexpr.Parse(strings.Join(parts, " "))
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", err)
-	}
-	if expr.Next(earliest.Add(-1)).IsZero() {
+	if c.match(earliest.Add(-1)).IsZero() {
 		return nil, errors.New("never runs: none of its months has such a day")
 	}
-	return &cron{expr: *expr, fields: [len(fields)]string(parts), hourly: parts[1] == "*"}, nil
+	return c, nil
 }
 
 // field is one of the five fields of a cron text.
@@ -103,68 +121,63 @@ var fields = [...]field{
 	},
 }
 
-// normalize returns the field's text as `*`, or as a list of numbers and forms with L, W and #. Days of the week are 0
-// to 6 then.
-func (f field) normalize(text string) (string, error) {
-	var list []string
-	values := make(map[int]bool)
-	all := false
+// parse returns what a field matches.
+func (f field) parse(text string) (v values, err error) {
 	for entry := range strings.SplitSeq(text, ",") {
-		if form, ok := f.parseSpecial(entry); ok {
-			list = append(list, form)
+		if f.parseSpecial(entry, &v) {
 			continue
 		}
 		r, err := f.parseRange(entry)
 		if err != nil {
-			return "", err
+			return v, err
 		}
-		all = all || (strings.HasPrefix(entry, "*") && r.step == 1)
-		for v := r.from; v <= r.to; v += r.step {
-			values[v] = true
-			if f.name == weekday && v == 7 {
-				values[0] = true
-			}
+		v.all = v.all || (strings.HasPrefix(entry, "*") && r.step == 1)
+		for n := r.from; n <= r.to; n += r.step {
+			v.numbers.add(f.number(n))
 		}
 	}
 	// A full list of days is not `*`: as a restriction, it is combined with the other field of days.
-	if all || (f.name == dayHour && len(values) == 24) {
-		return "*", nil
+	if v.all || (f.name == dayHour && v.numbers.count() == 24) {
+		v = values{numbers: v.numbers, all: true}
 	}
-	for v := f.least; v <= f.top; v++ {
-		if values[v] {
-			list = append(list, strconv.Itoa(v))
-		}
-	}
-	return strings.Join(list, ","), nil
+	return v, nil
 }
 
-// parseSpecial parses the forms of days that are relative to the month: L, LW, 15W, FRIL and FRI#2. It returns them
-// with numbers instead of names. ok is false if the entry is none of them.
-func (f field) parseSpecial(entry string) (form string, ok bool) {
-	day, end := entry, ""
-	switch f.name {
-	case monthday:
-		if entry == "l" || entry == "lw" {
-			return entry, true
-		}
-		if day, ok = strings.CutSuffix(entry, "w"); ok {
-			end = "w"
-		}
-	case weekday:
-		if day, ok = strings.CutSuffix(entry, "l"); ok {
-			end = "l"
-		} else if n := len(entry) - 2; n > 0 && entry[n] == '#' && entry[n+1] >= '1' && entry[n+1] <= '5' {
-			day, end = entry[:n], entry[n:]
-		}
-	}
-	if end == "" {
-		return "", false
-	}
-	v, ok := f.parseValue(day)
+// number returns a value as a number of a set: as a day of the week, 7 is Sunday, as 0 is.
+func (f field) number(v int) int {
 	if f.name == weekday {
-		v %= 7
+		return v % 7
 	}
-	return strconv.Itoa(v) + end, ok
+	return v
+}
+
+// parseSpecial parses the forms of days that are relative to the month: L, LW, 15W, FRIL and FRI#2. It reports whether
+// the entry is one of them.
+func (f field) parseSpecial(entry string, v *values) bool {
+	n := max(0, len(entry)-2)
+	var day string
+	var into *set
+	switch {
+	case f.name == monthday && entry == "l":
+		v.last = true
+		return true
+	case f.name == monthday && entry == "lw":
+		v.lastWeekday = true
+		return true
+	case f.name == monthday && strings.HasSuffix(entry, "w"):
+		day, into = strings.TrimSuffix(entry, "w"), &v.nearest
+	case f.name == weekday && strings.HasSuffix(entry, "l"):
+		day, into = strings.TrimSuffix(entry, "l"), &v.lastOf
+	case f.name == weekday && n > 0 && entry[n] == '#' && entry[n+1] >= '1' && entry[n+1] <= '5':
+		day, into = entry[:n], &v.nth[entry[n+1]-'1']
+	default:
+		return false
+	}
+	number, ok := f.parseValue(day)
+	if ok {
+		into.add(f.number(number))
+	}
+	return ok
 }
 
 // steppedRange is the values from, from+step, … up to to.
@@ -225,4 +238,62 @@ func parseNumber(text string) (n int, ok bool) {
 	}
 	v, err := strconv.ParseUint(text, 10, 8)
 	return int(v), err == nil
+}
+
+// match returns the first local time after another that the fields match. The zero time: none.
+func (c *cron) match(after time.Time) time.Time {
+	t := after.Truncate(time.Minute).Add(time.Minute)
+	if t.Before(earliest) {
+		t = earliest
+	}
+	for t.Year() <= latest.Year() {
+		year, month, day := t.Date()
+		rest := set(0)
+		if c.months.numbers.has(int(month)) {
+			rest = c.days(year, month) >> day
+		}
+		switch {
+		case rest == 0:
+			t = time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
+		case !rest.has(0):
+			t = time.Date(year, month, day+rest.list()[0], 0, 0, 0, 0, time.UTC)
+		case !c.hours.numbers.has(t.Hour()):
+			t = t.Truncate(time.Hour).Add(time.Hour)
+		case !c.minutes.numbers.has(t.Minute()):
+			t = t.Add(time.Minute)
+		default:
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// days returns the days of a month that match. If both fields of days are restricted, either is enough.
+func (c *cron) days(year int, month time.Month) (found set) {
+	m, w := &c.monthdays, &c.weekdays
+	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	for day := 1; day <= last; day++ {
+		on := int(first.Weekday()+time.Weekday(day-1)) % 7
+		if m.all && w.all ||
+			!m.all && (m.numbers.has(day) || m.last && day == last) ||
+			!w.all && (w.numbers.has(on) || w.nth[(day-1)/7].has(on) || w.lastOf.has(on) && day+7 > last) {
+			found.add(day)
+		}
+		if m.nearest.has(day) || m.lastWeekday && day == last {
+			found.add(nearestWeekday(first.AddDate(0, 0, day-1)))
+		}
+	}
+	return found
+}
+
+// nearestWeekday returns the Monday to Friday that is nearest to a day within its month.
+func nearestWeekday(day time.Time) int {
+	for _, away := range []int{0, -1, 1, -2} {
+		at := day.AddDate(0, 0, away)
+		if on := at.Weekday(); on != time.Saturday && on != time.Sunday && at.Month() == day.Month() {
+			return at.Day()
+		}
+	}
+	return day.Day() + 2 // the 1st is a Saturday
 }

@@ -15,30 +15,14 @@ func (s *Schedule) Describe() string {
 	if s.cron == nil {
 		return describeInterval(s.every, s.offset)
 	}
-	minutes, hours := numbersOf(s.cron.fields[0], fields[0]), numbersOf(s.cron.fields[1], fields[1])
+	minutes, hours := s.cron.minutes.numbers.list(), s.cron.hours.numbers.list()
 	text := describeTimes(minutes, hours)
-	if days := describeDays(s.cron.fields, len(hours) < 24); days != "" {
+	if days := s.cron.describeDays(len(hours) < 24); days != "" {
 		text += " " + days
 	} else if len(minutes) == 60 && len(hours) == 24 {
 		return text // in any time zone
 	}
 	return text + ", " + s.cron.zone.String()
-}
-
-// numbersOf returns the numbers of a normalized field in order, all of them for `*`.
-func numbersOf(text string, f field) (list []int) {
-	if text == "*" {
-		for v := f.least; v <= f.top; v++ {
-			list = append(list, v)
-		}
-		return list
-	}
-	for entry := range strings.SplitSeq(text, ",") {
-		if v, ok := parseNumber(entry); ok {
-			list = append(list, v)
-		}
-	}
-	return list
 }
 
 // maxTimes is the number of times that are listed where there is a shorter sentence.
@@ -114,11 +98,10 @@ func clock(hour, minute int) string { return fmt.Sprintf("%02d:%02d", hour, minu
 // everyMonth is what follows days of each month.
 const everyMonth = " of the month"
 
-// describeDays describes the days of a normalized cron text; empty: every day, unless daily.
-func describeDays(text [len(fields)]string, daily bool) string {
-	days, dayRanges := numbersOf(text[2], fields[2]), []string(nil)
-	weekdays := numbersOf(text[4], fields[4])
-	months := numbersOf(text[3], fields[3])
+// describeDays describes the days of a cron text; empty: every day, unless daily.
+func (c *cron) describeDays(daily bool) string {
+	months := c.months.numbers.list()
+	var dayRanges []string
 	var in string
 	switch ranges := rangesOf(months); {
 	case len(months) == 12:
@@ -127,19 +110,19 @@ func describeDays(text [len(fields)]string, daily bool) string {
 	default:
 		in = "in " + listRanges(months, month)
 	}
-	isEveryDay := text[2] == "*" && text[4] == "*" || text[2] != "*" && len(days) == 31 ||
-		text[4] != "*" && len(weekdays) == 7
+	isEveryDay := c.monthdays.all && c.weekdays.all || !c.monthdays.all && c.monthdays.numbers.count() == 31 ||
+		!c.weekdays.all && c.weekdays.numbers.count() == 7
 	if isEveryDay {
 		if daily {
 			return strings.TrimSuffix("every day "+in, " ")
 		}
 		return in
 	}
-	if text[2] != "*" {
-		dayRanges = describeMonthdays(days, strings.Split(text[2], ","))
+	if !c.monthdays.all {
+		dayRanges = c.monthdays.describeMonthdays()
 	}
-	if text[4] != "*" {
-		dayRanges = append(dayRanges, describeWeekdays(weekdays, strings.Split(text[4], ","))...)
+	if !c.weekdays.all {
+		dayRanges = append(dayRanges, c.weekdays.describeWeekdays()...)
 	}
 	all := strings.Join(dayRanges, " as well as ")
 	of, isOfMonth := strings.CutSuffix(all, everyMonth)
@@ -155,39 +138,33 @@ func describeDays(text [len(fields)]string, daily bool) string {
 	}
 }
 
-// describeMonthdays describes the days of a month: its numbers, and the entries L, LW and 15W.
-func describeMonthdays(days []int, entries []string) (phrases []string) {
+// describeMonthdays describes days of a month: numbers, L, LW and 15W.
+func (v *values) describeMonthdays() (phrases []string) {
 	var list []string
-	if len(days) > 0 {
-		list = append(list, listRanges(days, func(v int) string { return "the " + ordinal(v) }))
+	the := func(day int) string { return "the " + ordinal(day) }
+	if v.numbers != 0 {
+		list = append(list, listRanges(v.numbers.list(), the))
 	}
-	if slices.Contains(entries, "l") {
+	if v.last {
 		list = append(list, "the last day")
 	}
-	if slices.Contains(entries, "lw") {
+	if v.lastWeekday {
 		list = append(list, "the last weekday")
 	}
 	if len(list) > 0 {
 		phrases = append(phrases, "on "+join(list)+everyMonth)
 	}
-	var nearest []int
-	for _, entry := range entries {
-		if v, ok := parseNumber(strings.TrimSuffix(entry, "w")); ok && strings.HasSuffix(entry, "w") {
-			nearest = append(nearest, v)
-		}
-	}
-	if slices.Sort(nearest); len(nearest) > 0 {
-		nearest = slices.Compact(nearest)
-		phrases = append(phrases, "on the weekday nearest to "+
-			listRanges(nearest, func(v int) string { return "the " + ordinal(v) })+everyMonth)
+	if v.nearest != 0 {
+		phrases = append(phrases, "on the weekday nearest to "+listRanges(v.nearest.list(), the)+everyMonth)
 	}
 	return phrases
 }
 
-// describeWeekdays describes the days of a week: its numbers, and the entries 5L and 5#2.
-func describeWeekdays(days []int, entries []string) (phrases []string) {
-	for i, v := range days {
-		days[i] = (v + 6) % 7 // Monday is first
+// describeWeekdays describes days of a week: numbers, 5L and 5#2.
+func (v *values) describeWeekdays() (phrases []string) {
+	days := v.numbers.list()
+	for i, day := range days {
+		days[i] = (day + 6) % 7 // Monday is first
 	}
 	if slices.Sort(days); len(days) > 0 {
 		phrases = append(phrases, "on "+listRanges(days, weekdayName))
@@ -195,13 +172,13 @@ func describeWeekdays(days []int, entries []string) (phrases []string) {
 	var list []string
 	for day := range 7 {
 		var which []string
-		number := strconv.Itoa((day + 1) % 7)
+		number := (day + 1) % 7
 		for i, name := range []string{"first", "second", "third", "fourth", "fifth"} {
-			if slices.Contains(entries, number+"#"+strconv.Itoa(i+1)) {
+			if v.nth[i].has(number) {
 				which = append(which, name)
 			}
 		}
-		if slices.Contains(entries, number+"l") {
+		if v.lastOf.has(number) {
 			which = append(which, "last")
 		}
 		if len(which) > 0 {

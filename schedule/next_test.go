@@ -141,6 +141,10 @@ func TestNext_Fields(t *testing.T) {
 		"0 0 * * 5L":    {"2026-01-30T00:00:00Z", "2026-02-27T00:00:00Z"},
 		"0 0 * * 7L":    {"2026-01-25T00:00:00Z", "2026-02-22T00:00:00Z"},
 		"0 0 * * 7#1":   {"2026-01-04T00:00:00Z", "2026-02-01T00:00:00Z"},
+		"0 0 1W 8 *":    {"2026-08-03T00:00:00Z", "2027-08-02T00:00:00Z", "2028-08-01T00:00:00Z"},
+		"0 0 31W * *":   {"2026-01-30T00:00:00Z", "2026-03-31T00:00:00Z", "2026-05-29T00:00:00Z"},
+		"0 0 * * SUN#5": {"2026-03-29T00:00:00Z", "2026-05-31T00:00:00Z"},
+		"0 0 13 * FRIL": {"2026-01-13T00:00:00Z", "2026-01-30T00:00:00Z", "2026-02-13T00:00:00Z"},
 		"0 0 29 2 *":    {"2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"},
 		"0 0 31 * *":    {"2026-01-31T00:00:00Z", "2026-03-31T00:00:00Z"},
 		"*/7 0 1 JAN *": {"2026-01-01T00:00:00Z", "2026-01-01T00:07:00Z"},
@@ -216,6 +220,13 @@ func TestNext_FieldsMatchTheirSets(t *testing.T) {
 		}
 		require.Equal(t, want, got, text)
 	})
+}
+
+func TestNext_CronTextsBeginWithTheLocalYear1970(t *testing.T) {
+	s := parse(t, schedule.Spec{Cron: "0 20 * * *", Timezone: "America/New_York"})
+	at, ok := s.Next(time.Time{})
+	require.True(t, ok)
+	require.Equal(t, instant(t, "1970-01-01T20:00:00-05:00").UTC(), at)
 }
 
 func TestNext_Intervals(t *testing.T) {

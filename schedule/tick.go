@@ -14,7 +14,7 @@ type localTick struct {
 
 // next returns the first tick after an instant.
 func (c *cron) next(after time.Time) localTick {
-	if c.hourly {
+	if c.hours.all {
 		return c.nextShown(after)
 	}
 	local := c.match(latestLocal(after, c.zone))
@@ -38,12 +38,6 @@ func (c *cron) nextShown(after time.Time) localTick {
 		}
 		at, after = end.In(c.zone), end.Add(-1)
 	}
-}
-
-// match returns the first local time after another that the fields match. The zero time: none.
-func (c *cron) match(after time.Time) time.Time {
-	expr := c.expr // Next changes its receiver
-	return expr.Next(after)
 }
 
 // Tick is an instant at which a schedule's job is due, for people.
@@ -85,7 +79,7 @@ func (c *cron) note(previous time.Time, tick localTick) string {
 	if second || c.isShownAgain(tick.instant) {
 		switch text := fmt.Sprintf("%s exists twice on %s, because clocks go back: ", shown.Format("15:04"),
 			shown.Format(time.DateOnly)); {
-		case !c.hourly:
+		case !c.hours.all:
 			return text + "runs once, the first time"
 		case second:
 			return text + "this is the second time"
@@ -93,7 +87,7 @@ func (c *cron) note(previous time.Time, tick localTick) string {
 			return text + "this is the first time"
 		}
 	}
-	if missing, ok := c.matchInGap(previous, tick.instant); ok && c.hourly {
+	if missing, ok := c.matchInGap(previous, tick.instant); ok && c.hours.all {
 		return gapNote(missing) + "continues at " + timeOn(shown, missing)
 	}
 	return ""

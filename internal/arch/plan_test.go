@@ -114,8 +114,7 @@ var plan = []row{
 		pkg: "schedule",
 		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and tables can " +
 			"hold it",
-		ours:   []string{"job"},
-		others: []string{"github.com/hashicorp/cronexpr"},
+		ours: []string{"job"},
 	},
 	{
 		pkg: "access",
