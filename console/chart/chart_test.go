@@ -78,10 +78,6 @@ func gallery(t *testing.T) []struct {
 		name    string
 		picture template.HTML
 	}{
-		{"spark", Spark(wave(60, 40), "attempts of order.close")},
-		{"spark-gaps", Spark(gap, "attempts")},
-		{"spark-flat", Spark([]float64{0, 0, 0}, "attempts")},
-		{"spark-none", Spark([]float64{nan}, "attempts")},
 		{"stack", Stack(verdicts, noon.Add(-5*minute), noon, "Attempts per second")},
 		{"stack-gaps", Stack([]Series{{"delivered", "c-delivered", gap}}, noon.Add(-minute),
 			noon, "Attempts per second")},
@@ -90,9 +86,6 @@ func gallery(t *testing.T) []struct {
 		{"stack-none", Stack(nil, noon.Add(-minute), noon, "Attempts per second")},
 		{"lines", Lines(lateness, noon.Add(-time.Hour), noon, "Lateness")},
 		{"lines-none", Lines([]Series{{"p50", "c-p50", []float64{nan}}}, noon.Add(-time.Hour), noon, "Lateness")},
-		{"gauge", Gauge(12, 32, "Workers")},
-		{"gauge-full", Gauge(40, 32, "Workers")},
-		{"gauge-unlimited", Gauge(40, 0, "Workers")},
 		{"ladder", Ladder(ladder, 6, 10*time.Second)},
 		{"ladder-long", Ladder(ladder, 44, 10*time.Second)},
 		{"ladder-none", Ladder(nil, 0, 10*time.Second)},
@@ -131,9 +124,6 @@ func TestPictures_SayTheirNumbers(t *testing.T) {
 		want    string
 		picture template.HTML
 	}{
-		{"a: 3 at last, between 1 and 12,400.", Spark([]float64{1, nan, 12400, 3, nan}, "a")},
-		{"3 at last, between -2 and 3.", Spark([]float64{-2, 3}, "")},
-		{"a: no values yet.", Spark(nil, "a")},
 		{"Attempts: delivered 30/s at last, 20/s on average; dead 1/s at last, 1/s on average; at most 31/s in all; " +
 			"12:00:00 to 12:01:00.", Stack(
 			[]Series{{"delivered", "c-delivered", []float64{10, nan, 30}}, {"dead", "c-dead", []float64{1, 1, 1}}},
@@ -148,9 +138,6 @@ func TestPictures_SayTheirNumbers(t *testing.T) {
 		{"Lateness: p50 2ms at last, at most 4ms; p99 1.2s at last, at most 3m; 12:00:00 to 12:01:00.", Lines(
 			[]Series{{"p50", "c-p50", []float64{0.004, 0.002}}, {"p99", "c-p99", []float64{180, 1.2}}}, noon,
 			noon.Add(minute), "Lateness")},
-		{"Workers: 12 of 1,000 in use.", Gauge(12, 1000, "Workers")},
-		{"Workers: 32 of 32 in use, at the limit.", Gauge(32, 32, "Workers")},
-		{"Workers: 7 in use, no limit.", Gauge(7, 0, "Workers")},
 		{"2 retries: +15s; +3m15s; each attempt takes up to " +
 			"10s.", Ladder([]time.Duration{15 * time.Second, 3 * minute}, 2, 10*time.Second)},
 		{"One attempt, and no retries.", Ladder([]time.Duration{time.Second}, 0, 0)},

@@ -41,7 +41,6 @@ var allowed = map[string][]string{
 	"rect":  {"class", "x", "y", "width", "height"},
 	"text":  {"class", "x", "y"},
 	"p":     {"class"},
-	"span":  {"class"},
 }
 
 // picture is what a test reads of a result.
@@ -119,7 +118,7 @@ func read(t *testing.T, result template.HTML) (p picture) {
 			switch token.Name.Local {
 			case "g":
 				anchors = anchors[:len(anchors)-1]
-			case "title", "p", "span":
+			case "title", "p":
 				p.title = content.String()
 			case "text":
 				said := content.String()
@@ -199,14 +198,10 @@ const hostile = "\"><script>alert(1)</script>'&\x00\u202e\xff\ufffe"
 func TestHostileLabels_AreText(t *testing.T) {
 	series := []Series{{Name: hostile, Class: hostile, Values: []float64{1, 2}}}
 	for name, result := range map[string]template.HTML{
-		"spark":         Spark([]float64{1, 2}, hostile),
-		"spark, none":   Spark(nil, hostile),
 		"stack":         Stack(series, noon, noon.Add(minute), hostile),
 		"stack, none":   Stack(nil, noon, noon.Add(minute), hostile),
 		"lines":         Lines(series, noon, noon.Add(minute), hostile),
 		"lines, none":   Lines(nil, noon, noon.Add(minute), hostile),
-		"gauge":         Gauge(1, 2, hostile),
-		"gauge, none":   Gauge(1, 0, hostile),
 		"timeline":      Timeline([]Moment{{At: noon, Label: hostile, Class: hostile}}, noon),
 		"day":           Day(everyHour(noon), noon, noon, nil, DayOptions{Label: hostile}),
 		"day, no ticks": Day(nil, noon, noon, nil, DayOptions{Label: hostile}),
@@ -238,7 +233,7 @@ func TestClasses_AreInTheStylesheet(t *testing.T) {
 	css, err := os.ReadFile("../assets/style.css")
 	require.NoError(t, err)
 	// The kinds of pictures look alike, and labels as other texts do.
-	plain := []string{"c-day", "c-gauge", "c-label", "c-ladder", "c-lines", "c-spark", "c-stack", "c-timeline"}
+	plain := []string{"c-day", "c-label", "c-ladder", "c-lines", "c-stack", "c-timeline"}
 	for _, class := range slices.Concat(Colors, Shapes) {
 		if !slices.Contains(plain, class) {
 			require.Regexp(t, `\.`+class+`[ ,]`, string(css))

@@ -1,9 +1,9 @@
 // Package chart draws the pictures of the console as SVG for html/template.
 //
-// Each function returns a complete element: an svg, or a paragraph or span with a sentence when there is nothing to
-// draw. All of them are pure, deterministic and safe for concurrent use. A result has at most MaxBytes bytes, whatever
-// the arguments are; what does not fit is left out of the picture, and a text says how much that is. Every text is
-// escaped, long ones are cut.
+// Each function returns a complete element: an svg, or a paragraph with a sentence when there is nothing to draw. All
+// of them are pure, deterministic and safe for concurrent use. A result has at most MaxBytes bytes, whatever the
+// arguments are; what does not fit is left out of the picture, and a text says how much that is. Every text is escaped,
+// long ones are cut.
 //
 // The pictures need neither scripts nor inline styles, so they work under a strict Content-Security-Policy. Colours
 // come from a stylesheet by classes; geometry and font sizes are attributes. An svg has the role img and a title that
@@ -22,12 +22,12 @@ const MaxBytes = 4096
 
 // Colors are the classes of what is shown, in order of name. A series or a moment of another class is drawn as c-muted.
 var Colors = []string{
-	"c-again", "c-cancelled", "c-dead", "c-delivered", "c-expiry", "c-full", "c-lost", "c-muted", "c-next",
+	"c-again", "c-cancelled", "c-dead", "c-delivered", "c-expiry", "c-lost", "c-muted", "c-next",
 	"c-now", "c-p50", "c-p99", "c-registered", "c-released",
 }
 
 // Shapes are the other classes that pictures use, in order of name.
 var Shapes = []string{
-	"c-area", "c-axis", "c-bar", "c-chart", "c-day", "c-dots", "c-empty", "c-future", "c-gap", "c-gauge", "c-grid",
-	"c-label", "c-ladder", "c-line", "c-lines", "c-mark", "c-spark", "c-stack", "c-text", "c-timeline", "c-track",
+	"c-area", "c-axis", "c-bar", "c-chart", "c-day", "c-dots", "c-empty", "c-future", "c-gap", "c-grid",
+	"c-label", "c-ladder", "c-line", "c-lines", "c-mark", "c-stack", "c-text", "c-timeline", "c-track",
 }

@@ -160,3 +160,33 @@ func (d *drawing) lineNames(names []lineName, x float64) {
 	}
 	d.endGroup()
 }
+
+// polyline writes values at equal distances as the data of a path.
+type polyline struct {
+	left, step   float64
+	lastX, lastY float64 // of the last value
+}
+
+// data returns the data of a path through the values. It is interrupted at NaN, and a value between two gaps is a dot.
+func (p *polyline) data(values []float64, y func(v float64) float64) string {
+	var d drawing
+	drawn := false
+	for i, v := range values {
+		if math.IsNaN(v) {
+			drawn = false
+			continue
+		}
+		// Rounded before the difference is taken, so that relative steps do not add up errors.
+		x, y := math.Round(10*(p.left+float64(i)*p.step))/10, math.Round(10*y(v))/10
+		switch isolated := i+1 == len(values) || math.IsNaN(values[i+1]); {
+		case drawn:
+			d.add("l", number(x-p.lastX), " ", number(y-p.lastY))
+		case isolated:
+			d.add("M", number(x), " ", number(y), "h0")
+		default:
+			d.add("M", number(x), " ", number(y))
+		}
+		drawn, p.lastX, p.lastY = true, x, y
+	}
+	return d.b.String()
+}

@@ -89,13 +89,9 @@ func (d *drawing) html() template.HTML {
 	return template.HTML(d.b.String()) //nolint:gosec // every text went through html.EscapeString
 }
 
-// paragraph returns a sentence in place of a picture, and phrase the same within a line.
+// paragraph returns a sentence in place of a picture.
 func paragraph(sentence string) template.HTML {
 	return template.HTML(`<p class="c-empty">` + html.EscapeString(sentence) + `</p>`) //nolint:gosec // escaped
-}
-
-func phrase(sentence string) template.HTML {
-	return template.HTML(`<span class="c-empty">` + html.EscapeString(sentence) + `</span>`) //nolint:gosec // escaped
 }
 
 // number returns a coordinate with at most one decimal place.

@@ -103,7 +103,7 @@ func TestLane_AtItsLimit(t *testing.T) {
 		site.Advance(time.Second)
 		page := site.Get("topics/order/lanes/x").OK()
 		require.NotContains(t, lead(t, page), "Nothing holds it")
-		require.Contains(t, page, "1 of 1 in use, at the limit")
+		require.Contains(t, page, `<span class="value">1</span> <span class="note">of 1</span>`)
 	})
 }
 

@@ -2,13 +2,11 @@ package topicpages
 
 import (
 	"cmp"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/policyform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
@@ -131,9 +129,12 @@ func (r laneRow) CoolingFor(now time.Time) string {
 	return words.Duration(r.CooldownUntil.Sub(now).Round(time.Second))
 }
 
-// Gauge draws how many attempts run of those that may.
-func (r laneRow) Gauge() template.HTML {
-	return chart.Gauge(int(r.Running), r.Limit, "Attempts in flight")
+// OfLimit says of how many attempts that may run those that run are.
+func (r laneRow) OfLimit() string {
+	if r.Limit <= 0 {
+		return "(no limit)"
+	}
+	return "of " + words.Number(int64(r.Limit))
 }
 
 // BreakerWord is the state of the breaker.
