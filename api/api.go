@@ -211,26 +211,26 @@ type Store interface {
 
 // Service is the API's backend: the stores, with the tokens and the namespaces of all.
 type Service interface {
-	// Of returns the store of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
-	Of(ctx context.Context, namespace string) (Store, error)
+	// FindStore returns the store of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
+	FindStore(ctx context.Context, namespace string) (Store, error)
 	Tokens
 	Health
 }
 
 // Stores are a Service whose stores have a type of their own.
 type Stores[S Store] interface {
-	Of(ctx context.Context, namespace string) (S, error)
+	FindStore(ctx context.Context, namespace string) (S, error)
 	Tokens
 	Health
 }
 
-// On returns the Service of stores.
-func On[S Store](stores Stores[S]) Service { return service[S]{stores} }
+// NewService returns the Service of stores, such as multistore.New returns.
+func NewService[S Store](stores Stores[S]) Service { return service[S]{stores} }
 
 type service[S Store] struct{ Stores[S] }
 
-func (s service[S]) Of(ctx context.Context, namespace string) (Store, error) {
-	return s.Stores.Of(ctx, namespace)
+func (s service[S]) FindStore(ctx context.Context, namespace string) (Store, error) {
+	return s.Stores.FindStore(ctx, namespace)
 }
 
 // Options configure the API.

@@ -62,7 +62,7 @@ func (a *api) checkTopicOfJob(r *http.Request, p *access.Principal) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.service.Of(r.Context(), ref.Namespace)
+	s, err := a.service.FindStore(r.Context(), ref.Namespace)
 	if err != nil {
 		return err
 	}

@@ -356,7 +356,7 @@ type namespaceService struct {
 	asked []string
 }
 
-func (s *namespaceService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s *namespaceService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (s *namespaceService) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	s.asked = append(s.asked, ref.Namespace)
@@ -406,7 +406,7 @@ func TestNamespace_IsThatOfTheToken(t *testing.T) {
 	}
 }
 
-func (s *revocableService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s *revocableService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 // revocableService refuses all tokens once they are revoked.
 type revocableService struct {

@@ -29,7 +29,7 @@ const order = `{"id": "close-4711", "topic": "order.close", "url": "https://shop
 // fastService is a service whose calls return at once.
 type fastService struct{ *fake }
 
-func (s fastService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s fastService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (fastService) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	results := make([]store.RoutedResult, len(jobs))

@@ -283,7 +283,7 @@ func TestReadBody_LeavesNoDeadlineBehind(t *testing.T) {
 // contextService fails registrations whose context has ended.
 type contextService struct{ *fake }
 
-func (s contextService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s contextService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (s contextService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	results := s.fake.Register(ctx, jobs)

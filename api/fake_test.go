@@ -102,7 +102,7 @@ func newFake() *fake {
 	}
 }
 
-func (f *fake) Of(context.Context, string) (Store, error) { return f, nil }
+func (f *fake) FindStore(context.Context, string) (Store, error) { return f, nil }
 
 func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	f.mu.Lock()
@@ -504,7 +504,7 @@ type failingAfter struct {
 	left int
 }
 
-func (f *failingAfter) Of(context.Context, string) (Store, error) { return f, nil }
+func (f *failingAfter) FindStore(context.Context, string) (Store, error) { return f, nil }
 
 func (f *failingAfter) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	if f.left--; f.left < 0 {

@@ -298,7 +298,7 @@ func TestReady_ChecksAtMostTwiceASecondWhileAllIsWell(t *testing.T) {
 // hangingStores is a Service whose main store does not answer; the others do.
 type hangingStores struct{ *fake }
 
-func (s hangingStores) Of(context.Context, string) (Store, error) { return s, nil }
+func (s hangingStores) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (s hangingStores) Readiness(ctx context.Context) []store.Readiness {
 	s.checks++

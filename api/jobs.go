@@ -40,7 +40,7 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer a.endWait()
 	}
-	result := a.store.Register(r.Context(), []job.New{n})[0]
+	result := a.registerAll(r.Context(), []job.New{n})[0]
 	status, p := batch.Status(&result)
 	if p != nil {
 		return p

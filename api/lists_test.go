@@ -31,7 +31,7 @@ type slowListService struct {
 	reading atomic.Int64 // lists under way
 }
 
-func (s *slowListService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s *slowListService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (s *slowListService) read() {
 	s.reading.Add(1)

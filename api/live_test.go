@@ -39,7 +39,7 @@ type liveTest struct {
 	tail     *failingTail
 }
 
-func (l *liveTest) Of(context.Context, string) (Store, error) { return l, nil }
+func (l *liveTest) FindStore(context.Context, string) (Store, error) { return l, nil }
 
 // failingTail is a tail that may fail.
 type failingTail struct {

@@ -28,7 +28,7 @@ type heapMeasuringService struct {
 	heaps []uint64
 }
 
-func (m *heapMeasuringService) Of(context.Context, string) (Store, error) { return m, nil }
+func (m *heapMeasuringService) FindStore(context.Context, string) (Store, error) { return m, nil }
 
 func (m *heapMeasuringService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	m.mu.Lock()

@@ -85,7 +85,7 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	s, err := a.service.Of(r.Context(), deletion.Name)
+	s, err := a.service.FindStore(r.Context(), deletion.Name)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 	ended := make(chan error, 1)
 	go func() { ended <- both.Run(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	w = worldOf(t, On(both))
+	w = worldOf(t, NewService(both))
 	w.must(worldRoot, `PUT /v1/namespaces/shop {}`)
 	w.must(worldRoot, `PUT /v1/namespaces/other {"store": "eu"}`)
 	w.makeAdmins()
@@ -107,7 +107,7 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 // oneStore has all namespaces on one store, whatever their settings say.
 type oneStore struct{ *dispatcher.Dispatcher }
 
-func (s oneStore) Of(context.Context, string) (Store, error) { return s.Dispatcher, nil }
+func (s oneStore) FindStore(context.Context, string) (Store, error) { return s.Dispatcher, nil }
 
 // worldOf returns an API in front of a service.
 func worldOf(t *testing.T, service Service) *world {

@@ -110,20 +110,24 @@ type onStore struct {
 	store Store
 }
 
-// on returns the handler that finds the store of a request's namespace.
+// on returns the handler that finds the store of a request's namespace, before it reads the rest of the request: without
+// the store it answers 503 to an invalid one, too.
 func (a *api) on(serve func(onStore, http.ResponseWriter, *http.Request) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		found, err := a.service.Of(r.Context(), namespaceOf(r))
+		found, err := a.service.FindStore(r.Context(), namespaceOf(r))
 		if err != nil {
-			return err
+			p := response.FromError(err)
+			p.Unread = r.Body != nil && r.Body != http.NoBody
+			return p
 		}
 		return serve(onStore{a, found}, w, r)
 	}
 }
 
-// registerAll registers the jobs of a batch, whose store may become available while it lasts.
+// registerAll registers jobs on the store that their namespace has now: it may have become available, or the namespace
+// was removed, while the request was read.
 func (a *api) registerAll(ctx context.Context, jobs []job.New) []store.RoutedResult {
-	found, err := a.service.Of(ctx, access.PrincipalOf(ctx).Namespace)
+	found, err := a.service.FindStore(ctx, access.PrincipalOf(ctx).Namespace)
 	if err != nil {
 		return slices.Repeat([]store.RoutedResult{{Err: err}}, len(jobs))
 	}

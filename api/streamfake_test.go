@@ -174,7 +174,7 @@ type groupingService struct {
 	groups []int
 }
 
-func (g *groupingService) Of(context.Context, string) (Store, error) { return g, nil }
+func (g *groupingService) FindStore(context.Context, string) (Store, error) { return g, nil }
 
 func (g *groupingService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	g.mu.Lock()

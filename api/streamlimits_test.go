@@ -251,7 +251,7 @@ func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 // hangingService is a service whose store does not respond.
 type hangingService struct{ *fake }
 
-func (s hangingService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s hangingService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (hangingService) Register(ctx context.Context, jobs []job.New) []store.RoutedResult {
 	<-ctx.Done()
@@ -282,7 +282,7 @@ func TestStream_GivesAGroupTheTimeoutOfARequest(t *testing.T) {
 // panickingService is a service that panics.
 type panickingService struct{ *fake }
 
-func (s panickingService) Of(context.Context, string) (Store, error) { return s, nil }
+func (s panickingService) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 func (panickingService) Register(context.Context, []job.New) []store.RoutedResult {
 	panic(http.ErrAbortHandler)

@@ -20,7 +20,7 @@ import (
 // anew is a service that is replaced before each request: a handler takes longer to make than to call.
 type anew struct{ *fake }
 
-func (s anew) Of(context.Context, string) (Store, error) { return s, nil }
+func (s anew) FindStore(context.Context, string) (Store, error) { return s, nil }
 
 // Every response to arbitrary requests is declared in openapi.yaml, and not an internal error.
 func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {

@@ -114,7 +114,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	observer.Watch(a.service)
 	watchTokens := a.watchTokens("token", a.options.TokenFile)
 	handler := api.New(api.Options{
-		Service: api.On(a.service), MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting,
+		Service: api.NewService(a.service), MaxBody: a.options.MaxBody, MaxWaiting: descriptors.waiting,
 		Version: a.options.Version, Commit: commit(), GoVersion: runtime.Version(), Process: a.service.Process(),
 		Access: access.Options{
 			Tokens: a.options.RootTokens(), MetricsTokens: linesOf(a.options.MetricsToken), Loopback: a.loopback(),

@@ -181,13 +181,12 @@ func TestDocs_Work(t *testing.T) {
 		render := func(_ context.Context, body []byte) (int, error) { return len(body), nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := c.Work(
-			ctx, "pdf", client.WorkOptions{Concurrency: 8}, func(ctx context.Context, job *client.LeasedJob) error {
+		err := c.Work(ctx, "pdf", client.WorkOptions{Concurrency: 8},
+			func(ctx context.Context, job *client.LeasedJob) error {
 				pages, err := render(ctx, job.Body)
 				job.Response = pages
 				return err
-			},
-		)
+			})
 		require.NoError(t, err)
 		requireState(t, c, "job-2", client.Delivered)
 	})

@@ -206,7 +206,7 @@ func serve() (url string, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
-	server := httptest.NewServer(api.New(api.Options{Service: api.On(service), Logger: quiet}))
+	server := httptest.NewServer(api.New(api.Options{Service: api.NewService(service), Logger: quiet}))
 	return server.URL, func() {
 		cancel()
 		server.CloseClientConnections()

@@ -82,7 +82,7 @@ func start(t *testing.T, o options) *server {
 		o.handle(d)
 	}
 	s.service = multistore.New(d, nil, log)
-	s.api = api.New(api.Options{Service: api.On(s.service), Tracer: tracer, Logger: log})
+	s.api = api.New(api.Options{Service: api.NewService(s.service), Tracer: tracer, Logger: log})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	running := make(chan error, 1)
 	go func() { running <- s.service.Run(ctx) }()

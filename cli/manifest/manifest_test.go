@@ -47,7 +47,7 @@ func newServer(t *testing.T) *testServer {
 	require.NoError(t, err)
 	service := multistore.New(d, nil, quiet)
 	return &testServer{handler: api.New(api.Options{
-		Service: api.On(service),
+		Service: api.NewService(service),
 		Process: service.Process(), Logger: quiet,
 	})}
 }

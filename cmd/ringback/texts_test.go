@@ -54,6 +54,9 @@ func TestTexts_AreTheCommentsOfFields(t *testing.T) {
 
 func TestTexts_AreThereForAllThatIsShown(t *testing.T) {
 	for _, command := range leaves(t) {
+		for group := command.Parent; group.Parent != nil; group = group.Parent {
+			require.NotEmpty(t, group.Help, "%s: write a comment above its field", group.Path())
+		}
 		require.True(t, command.Hidden || command.Help != "", "%s: write a comment above its field", command.Path())
 		values := slices.Clone(command.Positional)
 		for _, f := range command.Flags {
@@ -74,7 +77,10 @@ func grammarTypes(found map[string]reflect.Type, of reflect.Type) {
 	}
 	found[of.String()] = of
 	for f := range of.Fields() {
-		grammarTypes(found, f.Type)
+		_, isCommand := f.Tag.Lookup("cmd")
+		if _, isEmbedded := f.Tag.Lookup("embed"); isCommand || isEmbedded || f.Anonymous {
+			grammarTypes(found, f.Type)
+		}
 	}
 }
 
@@ -131,13 +137,12 @@ func literal(comment string) string {
 		label, rest, isLabelled := strings.Cut(line, ": ")
 		switch {
 		case line == "":
+			at = "help"
 			continue
 		case line[0] == '\t':
 			at = "example"
 		case isLabelled && slices.Contains([]string{"Asks", "Done", "Running"}, label):
 			at, line = strings.ToLower(label), rest
-		case at == "example":
-			at = "help"
 		}
 		parts[at] = append(parts[at], strings.TrimSuffix(strings.TrimSpace(line), " \\"))
 	}

@@ -90,7 +90,7 @@ func New(t testing.TB, o Options) *Site {
 	s := &Site{t: t, cookies: make(map[string]string)}
 	var end []func()
 	s.handler = api.New(api.Options{
-		Service: api.On(service), Process: service.Process(), Version: "1.0.0", Logger: quiet,
+		Service: api.NewService(service), Process: service.Process(), Version: "1.0.0", Logger: quiet,
 		Access: access.Options{Tokens: tokens},
 		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
 			if o.WrapAPI != nil {

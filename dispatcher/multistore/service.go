@@ -129,8 +129,8 @@ func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// Of returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
-func (s *Service) Of(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
+// FindStore returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
+func (s *Service) FindStore(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
 	name, err := s.StoreOf(ctx, cmp.Or(namespace, job.DefaultNamespace))
 	if err != nil {
 		return nil, fmt.Errorf("find the store of namespace %s: %w", namespace, err)
@@ -164,18 +164,18 @@ func openFailure(err error) string {
 	return "the process's log says why"
 }
 
-// TopicStats counts the jobs of topics.
+// TopicStats counts the jobs of topics, for metrics.
 func (s *Service) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	d, err := s.Of(ctx, filter.Namespace)
+	d, err := s.FindStore(ctx, filter.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	return d.TopicStats(ctx, filter)
 }
 
-// Totals counts the jobs of a namespace.
+// Totals counts the jobs of a namespace, for metrics.
 func (s *Service) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
-	d, err := s.Of(ctx, namespace)
+	d, err := s.FindStore(ctx, namespace)
 	if err != nil {
 		return store.TopicStats{}, err
 	}

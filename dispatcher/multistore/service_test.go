@@ -26,13 +26,13 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-var _ api.Service = api.On((*multistore.Service)(nil))
+var _ api.Service = api.NewService((*multistore.Service)(nil))
 
 // register registers jobs, each on the store of its namespace.
 func register(t *testing.T, s *multistore.Service, jobs ...job.New) (results []store.RoutedResult) {
 	t.Helper()
 	for _, n := range jobs {
-		d, err := s.Of(t.Context(), n.Namespace)
+		d, err := s.FindStore(t.Context(), n.Namespace)
 		if err != nil {
 			results = append(results, store.RoutedResult{Err: err})
 			continue
@@ -161,7 +161,7 @@ func newJob(namespace string) job.New {
 // on returns the Dispatcher of a namespace.
 func (f *fixture) on(t *testing.T, namespace string) *dispatcher.Dispatcher {
 	t.Helper()
-	d, err := f.Of(t.Context(), namespace)
+	d, err := f.FindStore(t.Context(), namespace)
 	require.NoError(t, err)
 	return d
 }
@@ -254,7 +254,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 		results := register(t, f.Service, newJob("default"), newJob("shop"))
 		require.NoError(t, results[0].Err)
 		require.ErrorIs(t, results[1].Err, store.ErrUnavailable)
-		_, err := f.Of(t.Context(), "shop")
+		_, err := f.FindStore(t.Context(), "shop")
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, map[string]int{"default": 1}, f.attempts())
@@ -288,7 +288,7 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: "+
 				"start it with --store asia=URL")
 		}
-		_, err = f.Of(t.Context(), "tokyo")
+		_, err = f.FindStore(t.Context(), "tokyo")
 		require.ErrorIs(t, err, store.ErrUnavailable, "nobody knows what it has there")
 		require.Zero(t, jobsOn(t, f.main, "tokyo"))
 		require.Equal(t, 1, strings.Count(f.log.String(), "store=asia"), f.log.String())
@@ -327,7 +327,7 @@ func TestService_FindsAStoreWithoutAllocation(t *testing.T) {
 	f := start(t, nil)
 	for _, namespace := range []string{"default", "shop"} {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			if _, err := f.Of(t.Context(), namespace); err != nil {
+			if _, err := f.FindStore(t.Context(), namespace); err != nil {
 				t.Error(err)
 			}
 		}), namespace)
@@ -439,14 +439,14 @@ func TestService_StopsWhenAStoreStopsEarly(t *testing.T) {
 	})
 }
 
-func TestOf_AllocatesNothing(t *testing.T) {
+func TestFindStore_AllocatesNothing(t *testing.T) {
 	main := newEngine()
 	t.Cleanup(func() { require.NoError(t, main.Close()) })
 	d, err := dispatcher.New(dispatcher.Options{Store: main, RegisterOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s := multistore.New(d, nil, slog.New(slog.DiscardHandler))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if found, err := s.Of(t.Context(), job.DefaultNamespace); err != nil || found != d {
+		if found, err := s.FindStore(t.Context(), job.DefaultNamespace); err != nil || found != d {
 			t.Error("it is not found")
 		}
 	}))

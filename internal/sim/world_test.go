@@ -302,8 +302,8 @@ func isProbe(id string) bool { return strings.HasPrefix(id, "probe") }
 
 // retry makes a call of a client, with another process after each failure.
 func (w *world) retry(do func(context.Context, *process) error) {
-	for range 100 {
-		p := w.processes[names[0]]
+	for n := range 100 {
+		p := w.processes[names[n%len(names)]]
 		ctx, cancel := context.WithTimeout(p.life, 20*time.Second)
 		err := do(ctx, p)
 		cancel()
