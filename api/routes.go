@@ -110,8 +110,8 @@ type onStore struct {
 	store Store
 }
 
-// on returns the handler that finds the store of a request's namespace, before it reads the rest of the request: without
-// the store it answers 503 to an invalid one, too.
+// on returns the handler that finds the store of a request's namespace, before it reads the rest of the request:
+// without the store it answers 503 to an invalid one, too.
 func (a *api) on(serve func(onStore, http.ResponseWriter, *http.Request) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		found, err := a.service.FindStore(r.Context(), namespaceOf(r))

@@ -127,8 +127,8 @@ func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 		}
 	}
 	h := api.New(api.Options{
-		Service: api.NewService(r.service), Access: apiaccess.Options{Tokens: r.options.RootTokens()}, Logger: r.options.Logger,
-		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
+		Service: api.NewService(r.service), Access: apiaccess.Options{Tokens: r.options.RootTokens()},
+		Logger: r.options.Logger, Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
 			return console.New(console.Options{
 				API: routes, RootTokens: r.options.RootTokens(), OnShutdown: onShutdown,
 				Pages: pages, Logger: r.options.Logger,

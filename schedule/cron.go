@@ -256,13 +256,14 @@ func (c *cron) match(after time.Time) time.Time {
 		case rest == 0:
 			t = time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
 		case !rest.has(0):
-			t = time.Date(year, month, day+rest.list()[0], 0, 0, 0, 0, time.UTC)
+			t = time.Date(year, month, day+bits.TrailingZeros64(uint64(rest)), 0, 0, 0, 0, time.UTC)
 		case !c.hours.numbers.has(t.Hour()):
 			t = t.Truncate(time.Hour).Add(time.Hour)
-		case !c.minutes.numbers.has(t.Minute()):
-			t = t.Add(time.Minute)
 		default:
-			return t
+			if left := c.minutes.numbers >> t.Minute(); left != 0 {
+				return t.Add(time.Duration(bits.TrailingZeros64(uint64(left))) * time.Minute)
+			}
+			t = t.Truncate(time.Hour).Add(time.Hour)
 		}
 	}
 	return time.Time{}

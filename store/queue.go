@@ -10,8 +10,8 @@ import (
 
 // Queue is the part of a shard that a claim loop uses: it waits for due jobs, claims them and settles their attempts.
 type Queue interface {
-	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue, by
-	// the rules of a claim (see the package). A lease lasts the job's own timeout, else that of its QueueClaim, plus
+	// Claim leases ready and due jobs of the requested queues to the caller under token, in due order within a queue,
+	// by the rules of a claim (see the package). A lease lasts the job's own timeout, else that of its QueueClaim, plus
 	// Margin. A repeat with the same token returns the jobs that are still leased under it. When the rest of a queue
 	// comes before the head of the agenda, WaitAgenda returns. The Revision tells the caller that its policy is old.
 	Claim(ctx context.Context, token Token, request ClaimRequest) (ClaimResult, error)

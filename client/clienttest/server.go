@@ -64,7 +64,10 @@ func New(t testing.TB, handler http.Handler) *Server {
 	require(t, err)
 	service := multistore.New(d, nil, quiet)
 	apiListener := newListener()
-	server := api.Server(api.New(api.Options{Service: api.NewService(service), Process: service.Process(), Logger: quiet}),
+	server := api.Server(api.New(api.Options{
+		Service: api.NewService(service),
+		Process: service.Process(), Logger: quiet,
+	}),
 		quiet)
 
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))

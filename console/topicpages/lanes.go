@@ -129,7 +129,7 @@ func (r laneRow) CoolingFor(now time.Time) string {
 	return words.Duration(r.CooldownUntil.Sub(now).Round(time.Second))
 }
 
-// OfLimit says of how many attempts that may run those that run are.
+// OfLimit returns the lane's limit of attempts in flight, for display after their number.
 func (r laneRow) OfLimit() string {
 	if r.Limit <= 0 {
 		return "(no limit)"

@@ -19,8 +19,8 @@ type climate struct{ before, lost, twice, late float64 }
 // longest bounds how late a call or its reply comes: longer than timeouts and leases.
 const longest = 25 * time.Second
 
-// gate is the store as a process sees it: with faults, and witnessed by the ledger. It embeds nothing, so that no method
-// gets by.
+// gate is the store as a process sees it: with faults, and witnessed by the ledger. It embeds nothing, so that no
+// method gets by.
 type gate struct {
 	next store.Store
 	p    *process

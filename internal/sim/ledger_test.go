@@ -507,7 +507,8 @@ func (l *ledger) judgeAnswer(p *process, e *entry, s *store.Settlement, result *
 	}
 	isGood := result.Accepted || result.Status/100 == 2
 	isFinal := result.Status == http.StatusGone || result.NonRetryable
-	isCalm := p.isCalmSince(e.since.Add(-longest)) // its claim took no time, and if it isSteady its settings are not old
+	// its claim took no time, and if it isSteady its settings are not old
+	isCalm := p.isCalmSince(e.since.Add(-longest))
 	mayExpire := !e.expires.IsZero() &&
 		(!isCalm || l.stepped.After(e.since) || !time.Now().Add(most+time.Millisecond).Before(e.expires))
 	var wanted string

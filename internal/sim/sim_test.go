@@ -150,11 +150,12 @@ func repeated(t *testing.T, seed int, open func(*testing.T) engine, kind string)
 			same++
 		}
 	}
-	return fmt.Sprintf("run %d times again, it failed %d times, %d times so: make sim SEED=%d", runs, failed, same, seed)
+	return fmt.Sprintf("run %d times again, it failed %d times, %d times so: make sim SEED=%d", runs, failed, same,
+		seed)
 }
 
-// TestFoundSeeds_KeepThePromises runs seeds that find a fault each time while it is there. Others find it after a change
-// of the steps: put the fault in once, and look for them.
+// TestFoundSeeds_KeepThePromises runs seeds that find a fault each time while it is there. Others find it after a
+// change of the steps: put the fault in once, and look for them.
 func TestFoundSeeds_KeepThePromises(t *testing.T) {
 	t.Parallel()
 	for _, found := range []struct {

@@ -247,7 +247,8 @@ func (w *world) resume() {
 	}
 }
 
-// backlog registers more jobs than a topic may have without an alarm, which are due later, and checks that it is raised.
+// backlog registers more jobs than a topic may have without an alarm, which are due later, and checks that it is
+// raised.
 func (w *world) backlog() {
 	const soon = 20 * time.Second
 	time.Sleep(longest) // a call that comes late may still clear it

@@ -144,7 +144,7 @@ func expireOldBatch(u *work.Unit, b *memory.Batch) error {
 		}
 		q := u.Mem.ByID[m.Q]
 		if r == nil || q == nil || r.State != job.Scheduled {
-			continue // its row was removed by hand
+			continue // the file was changed by hand, or has lost the row
 		}
 		// It was counted as waiting: the database counts unfinished jobs.
 		u.RemoveWaiting(q, r.Key())

@@ -42,7 +42,7 @@ func (h *health) note(verb string, err error, reading bool, now int64) {
 	why := reason(err)
 	if IsDamage(err) {
 		if h.damaged.CompareAndSwap(nil, &store.UnavailableError{Reason: why, Err: err}) {
-			h.log.Error("the database is damaged, nothing is read or written until a restart", "database", h.path,
+			h.log.Error("the database is damaged, nothing is served from it until a restart", "database", h.path,
 				"reason", why, "during", verb, "err", err)
 		}
 		return

@@ -22,7 +22,7 @@ func (d *DB) Vacuum(ctx context.Context) (more bool) {
 }
 
 func (d *DB) vacuum() (more bool) {
-	if d.conn == nil || d.broken {
+	if d.conn == nil || d.broken || d.health.damage() != nil {
 		return false
 	}
 	before, enough := d.freePages()
