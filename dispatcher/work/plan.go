@@ -15,8 +15,8 @@ const (
 	maxPlanBytes = 4 << 20
 	// sampleSize is the number of jobs whose bodies are read to estimate those of a plan.
 	sampleSize = 4
-	// maxSkew is the time by which clocks of the store's servers may differ.
-	maxSkew = time.Minute
+	// maxSkew is the time by which clocks of the store's servers may differ, or be set back while a Work lasts.
+	maxSkew = time.Hour
 	// planTime bounds the time for which a step looks for jobs that match, countTime that for which it counts them.
 	planTime  = time.Second
 	countTime = 300 * time.Millisecond

@@ -390,6 +390,7 @@ func (s gateShard) Carry(
 			for i := range c.Outbox {
 				refs[i] = c.Outbox[i].Ref()
 			}
+			s.ledger().hasCarried()
 			s.ledger().repeats("Carry", token, c.Moved, c.ExpiredLeases, refs, c.OutboxRead, c.Next, c.Now)
 		}
 		return c, err

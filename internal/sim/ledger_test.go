@@ -34,6 +34,7 @@ type ledger struct {
 	count    map[string]int64        // registrations by topic
 	changes  map[string]int64        // of jobs, by actor
 	gone     map[string]int64        // the same of jobs that were removed since
+	carried  time.Time               // a carrier's round, last
 	breaking sync.Mutex              // of broken: calls of many goroutines may break a promise
 	broken   []breach
 }
@@ -289,15 +290,31 @@ func (l *ledger) stepping() {
 	}
 }
 
-// loseAll ends all leases, as a restart of the engine does.
+// loseAll ends all leases, as a restart of the engine does. If no round of a carrier has seen the last step of the
+// clock, the engine takes it for time that has passed.
 func (l *ledger) loseAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	missed := l.carried.Before(l.stepped)
+	if missed {
+		clear(l.paused)
+		clear(l.starts)
+	}
 	for _, e := range l.entries {
 		if e.open {
 			e.until = time.Now()
 		}
+		if missed {
+			e.due, e.waits = time.Time{}, time.Time{}
+		}
 	}
+}
+
+// hasCarried notes that a round of a carrier was made.
+func (l *ledger) hasCarried() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.carried = time.Now()
 }
 
 // claimed notes what a claim has returned. It is for attempts, or of expired jobs if request is nil.
@@ -653,8 +670,13 @@ func (l *ledger) cancelled(token store.Token, ref job.Ref, cancellation store.Ca
 	}
 	e := l.get(ref, "a cancelled job")
 	e.askedCancel, e.wasCancelled = true, true
-	if j.Version == e.version {
-		return // it was cancelled, or marked, before
+	if j.Version == e.version { // it was cancelled, or marked, before: bulk work may count it
+		if by := cancellation.Actor; !slices.Contains(e.actors, by) {
+			e.actors = append(e.actors, by)
+			l.changes[by]++
+			l.gone[by]++
+		}
+		return
 	}
 	l.change(e, j.Version, cancellation.Actor)
 	switch {
