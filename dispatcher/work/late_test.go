@@ -12,6 +12,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 func TestWork_StopsUnderALaneRate(t *testing.T) {
@@ -99,5 +100,27 @@ func TestWork_CountsNoInternalJobs(t *testing.T) {
 		w := get(t, s, id)
 		require.False(t, w.Listed)
 		require.EqualValues(t, n, w.Total)
+	})
+}
+
+// A job that is revived, and is dead again by a clock that was set back, has ended before the work began.
+func TestWork_RevivesEachJobOnceWhenTheClockIsSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 300
+		s := storetest.NewModel(storetest.ModelOptions{Shards: 1})
+		insertDead(t, s, n)
+		time.Sleep(time.Hour)
+		startLate(t, s, 10*time.Second)
+		id := create(t, s, store.WorkOrder{Action: store.WorkRevive, Filter: allDead()})
+		time.Sleep(15 * time.Second)
+		s.Step(-2 * time.Minute)
+		require.Positive(t, kill(t, s))
+		time.Sleep(time.Hour)
+		require.EqualValues(t, n, get(t, s, id).Done)
+		for i := range n {
+			found, err := router.New(s).Get(t.Context(), ref(i))
+			require.NoError(t, err)
+			require.Equal(t, 1, found.Generation, ref(i).ID)
+		}
 	})
 }
