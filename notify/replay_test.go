@@ -469,17 +469,21 @@ func TestResend_AfterAReceiverGaveTheRequestBack(t *testing.T) {
 	goAway := func(code uint32) func(net.Conn, uint32) {
 		return func(conn net.Conn, stream uint32) { writeFrame(conn, 7, 0, 0, stream-1, code) }
 	}
+	// After a GOAWAY each resend needs another connection. The first one may open two: net/http hands over the connection
+	// that was given up if the goroutine that opened it has only now put it into the pool.
 	for _, refusal := range []struct {
-		name   string
-		most   int32 // resends
-		refuse func(conn net.Conn, stream uint32)
+		name        string
+		least, most int32 // resends
+		refuse      func(conn net.Conn, stream uint32)
 	}{
-		{"REFUSED_STREAM", maxRefusals, func(conn net.Conn, stream uint32) { writeFrame(conn, 3, 0, stream, 7) }},
-		{"GOAWAY", conn.MaxDials - 1, goAway(0)}, // each resend needs another connection
-		{"GOAWAY with ENHANCE_YOUR_CALM", conn.MaxDials - 1, goAway(11)},
+		{"REFUSED_STREAM", maxRefusals, maxRefusals, func(conn net.Conn, stream uint32) {
+			writeFrame(conn, 3, 0, stream, 7)
+		}},
+		{"GOAWAY", conn.MaxDials - 2, conn.MaxDials - 1, goAway(0)},
+		{"GOAWAY with ENHANCE_YOUR_CALM", conn.MaxDials - 2, conn.MaxDials - 1, goAway(11)},
 	} {
 		for name, change := range everyKind {
-			for _, refuse := range []int32{1, refusal.most, 100} {
+			for _, refuse := range []int32{1, refusal.least, 100} {
 				t.Run(fmt.Sprintf("%s/%s/%d", refusal.name, name, refuse), func(t *testing.T) {
 					t.Parallel() // it waits between its tries
 					var requests atomic.Int32
@@ -494,7 +498,8 @@ func TestResend_AfterAReceiverGaveTheRequestBack(t *testing.T) {
 					}))
 					change(&req)
 					result := s.Deliver(t.Context(), req)
-					require.Equal(t, min(refuse, refusal.most)+1, requests.Load(), result.Error)
+					require.GreaterOrEqual(t, requests.Load(), min(refuse, refusal.least)+1, result.Error)
+					require.LessOrEqual(t, requests.Load(), min(refuse, refusal.most)+1, result.Error)
 					if refuse > refusal.most {
 						require.Equal(t, policy.ClassReset, result.Class, result.Error)
 						require.NotContains(t, result.Error, "GetBody")
