@@ -85,6 +85,15 @@ func TestDryRun_AnswersWithWhatWouldBeStored(t *testing.T) {
 }
 
 // A dry run tells no more than a GET, so that a token of the role read can compare files with settings.
+func TestDryRun_ShowsDefaults(t *testing.T) {
+	h := handlerOf(newFake())
+	for query, timeout := range map[string]any{"dry_run=true": nil, "dry_run=true&defaults=true": "10s"} {
+		w := call(t, h, http.MethodPut, "/v1/topics/order?"+query, `{"workers": 3}`)
+		require.Equal(t, http.StatusOK, w.Code, query)
+		require.Equal(t, timeout, decodeResponse(t, w)["timeout"], query)
+	}
+}
+
 func TestDryRun_NeedsTheRoleOfAGet(t *testing.T) {
 	valid, _ := access.NewText()
 	for path, body := range managedBodies {

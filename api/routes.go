@@ -169,7 +169,7 @@ func (a *api) routes() []route {
 			methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, on(onStore.topics)}},
 		},
 		{path: "/v1/topics/{topic}", parameters: map[string][]string{
-			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun}, http.MethodDelete: {"purge"},
+			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun, "defaults"}, http.MethodDelete: {"purge"},
 		}, methods: map[string]endpoint{
 			http.MethodGet:    {access.ReadTopic, ofPath, on(onStore.topic)},
 			http.MethodPut:    {access.ChangeTopic, ofPath, on(onStore.putTopic)},

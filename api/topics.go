@@ -93,15 +93,17 @@ func (a onStore) decodeTopic(
 	if err != nil {
 		return err
 	}
-	dry, err := request.DryRun(r)
-	if err != nil {
+	q := request.NewQuery(r)
+	dry := q.Bool("dry_run", false)
+	defaults := q.Bool("defaults", !dry)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	text, err := content.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, topic, dry, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, topic, dry, defaults, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		return decode(text, stored)
 	}, write)
 }
@@ -116,7 +118,7 @@ func (a onStore) pause(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, name, false, true, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
 		stored.Paused = true
 		return stored, nil
@@ -132,7 +134,7 @@ func (a onStore) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.changeTopic(w, r, name, false, func(stored policy.Topic) (policy.Topic, *response.Problem) {
+	return a.changeTopic(w, r, name, false, true, func(stored policy.Topic) (policy.Topic, *response.Problem) {
 		stored.Paused, stored.Pause = false, policy.Pause{}
 		return stored, nil
 	}, a.store.ChangeTopic)
@@ -226,9 +228,10 @@ type writeTopic func(
 	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
 ) (store.Topic, error)
 
-// changeTopic changes a policy and answers with it; with dry it answers with what would be stored.
+// changeTopic changes a policy and answers with it; with dry it answers with what would be stored. With defaults the
+// answer has every default filled in.
 func (a onStore) changeTopic(
-	w http.ResponseWriter, r *http.Request, name string, dry bool,
+	w http.ResponseWriter, r *http.Request, name string, dry, defaults bool,
 	change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
 	ifRevision, err := content.IfRevision(r)
@@ -249,7 +252,7 @@ func (a onStore) changeTopic(
 	if err != nil {
 		return err
 	}
-	a.answerTopic(w, r, put, !dry)
+	a.answerTopic(w, r, put, defaults)
 	return nil
 }
 

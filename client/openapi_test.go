@@ -352,7 +352,10 @@ var ofLists = map[string]string{"limit": "the default of the server", "cursor": 
 var somePage = PageOptions{Cursor: "c", Limit: 10}
 
 // ofPuts are the parameters of changes of settings.
-var ofPuts = map[string]string{"dry_run": "for tools that compare files with settings: Do"}
+var ofPuts = map[string]string{
+	"dry_run":  "for tools that compare files with settings: Do",
+	"defaults": "of a dry run",
+}
 
 // wholeQuery has every field.
 var wholeQuery = Query{

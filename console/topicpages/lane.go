@@ -2,13 +2,13 @@ package topicpages
 
 import (
 	"errors"
-	"maps"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/policyform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -24,7 +24,7 @@ type lanePage struct {
 	Settings client.Lane
 	// Exists reports whether the lane has settings.
 	Exists bool
-	Topic  *client.Topic
+	Topic  *client.Topic // zero: there is none
 	Row    laneRow
 	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server
 	// could not find out.
@@ -35,15 +35,17 @@ type lanePage struct {
 	// GoOn leads to the search for more jobs if that for Jobs ended early, and Looked says how many it looked at.
 	GoOn, Looked string
 
-	Groups    []policyform.Group
+	Groups    []form.Section
 	Errors    web.FormErrors
 	Note      string
 	CanChange bool
 	PostTo    string
+
+	stored *settings
 }
 
 // Changed says who changed the settings.
-func (p lanePage) Changed() lastChange { return lastChange{p.Settings.UpdatedBy, p.Settings.UpdatedAt} }
+func (p lanePage) Changed() lastChange { return p.stored.changed }
 
 // showLane answers with the page of a lane.
 func showLane(v *web.Visit) (web.Answer, error) { return laneAnswer(v, web.FormErrors{}) }
@@ -53,14 +55,13 @@ func laneAnswer(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.answer(v, policyform.Lane.Render(p.Settings.LaneSettings), errs), nil
+	return p.answer(v, p.stored.texts(), errs), nil
 }
 
 // answer is the page with texts in the fields of its form.
-func (p *lanePage) answer(v *web.Visit, values policyform.Values, errs web.FormErrors) *web.Page {
+func (p *lanePage) answer(v *web.Visit, texts form.Texts, errs web.FormErrors) web.Answer {
 	o := p.Owner
-	p.Errors, p.Note = errs, v.Form("note")
-	p.Groups = policyform.Lane.Groups(p.Settings.LaneSettings, policyform.LaneDefaults(p.Topic.Policy), values, errs)
+	p.Errors, p.Note, p.Groups = errs, v.Form("note"), p.stored.sections(texts, errs)
 	return &web.Page{
 		View: "lane", Title: "Lane " + o.Lane + " of " + o.Topic, Section: section,
 		Crumbs: o.crumbs(v, false), Data: *p, Status: errs.Status,
@@ -78,20 +79,22 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	}
 	p.Topic, err = v.API.GetTopic(ctx, o.Topic)
 	if errors.Is(err, client.ErrNotFound) {
-		p.Topic, err = &client.Topic{Name: o.Topic, Policy: policyform.Defaults()}, nil
+		p.Topic, err = new(client.Topic), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	l, err := v.API.GetLane(ctx, o.Topic, o.Lane)
-	switch {
-	case errors.Is(err, client.ErrNotFound):
-		l = nil
-	case err != nil:
+	if errors.Is(err, client.ErrNotFound) {
+		l, err = nil, nil
+	}
+	if err != nil {
 		return nil, err
-	default:
+	}
+	if l != nil {
 		p.Settings, p.Exists = *l, true
 	}
+	p.stored = laneSettings(o, &p.Settings, p.Topic)
 	p.Row = laneRow{
 		LaneCounts: *counts, Limit: laneLimit(p.Topic, l), HasSettings: p.Exists,
 		Paused: p.Settings.Paused, PausedAt: p.Settings.PausedAt, PausedBy: p.Settings.PausedBy,
@@ -206,56 +209,38 @@ func (p *lanePage) failure(now time.Time) string {
 	return ""
 }
 
-// changeLane changes the settings that were typed, if they are still as the form showed them.
+// laneSettings returns the settings of a lane. Where they set nothing, those of the topic hold.
+func laneSettings(o owner, l *client.Lane, t *client.Topic) *settings {
+	s := &settings{
+		form: laneForm, path: "/v1/topics/" + url.PathEscape(o.Topic) + "/lanes/" + url.PathEscape(o.Lane),
+		exists: l.Revision != 0, revision: l.Revision, managedBy: l.ManagedBy,
+		changed: lastChange{l.UpdatedBy, l.UpdatedAt}, set: laneForm.Values(l.Raw), effective: laneForm.Values(t.Raw),
+	}
+	delete(s.effective, "headers") // the lane's are added to them
+	delete(s.effective, "managed_by")
+	return s
+}
+
+// changeLane stores the settings that were typed.
 func changeLane(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)
 	p, err := readLane(v)
 	if err != nil {
 		return nil, err
 	}
-	values := p.typed(v)
-	change, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
-	if len(changed) == 0 && !errs.Any() {
-		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Nothing was changed: the " +
-			"settings are already so."}}, nil
-	}
-	condition, err := v.Condition()
-	switch {
-	case err != nil:
-		return nil, err
-	case condition != web.IfRevision(p.Settings.Revision):
-		return p.conflict(v), nil
-	case errs.Any():
-		return p.answer(v, values, errs), nil
-	}
-	_, err = v.API.PatchLane(v.Request.Context(), o.Topic, o.Lane, change, condition)
-	if errors.Is(err, client.ErrRevision) { // since it was read
+	again := func(v *web.Visit) (_ *settings, err error) {
 		if p, err = readLane(v); err != nil {
 			return nil, err
 		}
-		return p.conflict(v), nil
+		return p.stored, nil
 	}
-	if err != nil {
-		return formProblem(v, err, func(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
-			return p.answer(v, values, errs), nil
-		}, policyform.Lane.Names()...)
+	show := func(_ *settings, texts form.Texts, errs web.FormErrors) web.Answer { return p.answer(v, texts, errs) }
+	changed, answer, err := p.stored.save(v, again, show)
+	if answer != nil || err != nil {
+		return answer, err
 	}
 	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:",
 		words.List(changed)))}, nil
-}
-
-// typed returns the texts of the form that was sent; fields that it lacks are as they are set.
-func (p *lanePage) typed(v *web.Visit) policyform.Values {
-	values := policyform.Lane.Render(p.Settings.LaneSettings)
-	maps.Copy(values, policyform.Lane.Typed(v.Request.PostForm))
-	return values
-}
-
-// conflict answers a form that showed other settings than those that are set.
-func (p *lanePage) conflict(v *web.Visit) *web.Page {
-	values := p.typed(v)
-	_, changed, errs := policyform.Lane.Change(p.Settings.LaneSettings, values)
-	return p.answer(v, values, changedMeanwhile(p.Changed(), p.Settings.ManagedBy, changed, errs, v.Now))
 }
 
 // pauseLane pauses a lane.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/policyform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -129,10 +128,10 @@ func (r laneRow) CoolingFor(now time.Time) string {
 	return words.Duration(r.CooldownUntil.Sub(now).Round(time.Second))
 }
 
-// OfLimit returns the lane's limit of attempts in flight, for display after their number.
+// OfLimit returns the lane's limit of attempts in flight, for display after their number; empty without a topic.
 func (r laneRow) OfLimit() string {
 	if r.Limit <= 0 {
-		return "(no limit)"
+		return ""
 	}
 	return "of " + words.Number(int64(r.Limit))
 }
@@ -185,7 +184,8 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 
 // laneLimit returns how many attempts of a lane may run at a time. l is nil if the lane has no settings.
 func laneLimit(t *client.Topic, l *client.Lane) int {
-	if policyform.IsTrue(t.Ordered) || l != nil && policyform.IsTrue(l.Ordered) {
+	isTrue := func(b *bool) bool { return b != nil && *b }
+	if isTrue(t.Ordered) || l != nil && isTrue(l.Ordered) {
 		return 1
 	}
 	if l == nil {

@@ -2,14 +2,11 @@ package topicpages
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/chart"
-	"github.com/ringback/ringback/console/policyform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -24,9 +21,8 @@ type topicPage struct {
 	Settings *client.Topic
 	Counts   client.Counts
 	Lanes    laneList
-	// Sentences say the policy, and Ladder draws its attempts.
-	Sentences []string
-	Ladder    template.HTML
+	// Policy is the policy that holds.
+	Policy preview
 	// Errors of the form that was sent, and what was typed.
 	Errors web.FormErrors
 	Note   string
@@ -85,8 +81,11 @@ func (p *topicPage) read(v *web.Visit) error {
 	}
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
-	p.Sentences = policyform.Sentences(t.Policy)
-	p.Ladder = chart.Ladder(t.Ladder, policyform.Retries(t.Policy), t.Timeout)
+	set, err := v.API.GetTopicSettings(ctx, p.Topic)
+	if err != nil {
+		return err
+	}
+	p.Policy = newPreview(t, policyForm.Values(set.Raw))
 	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
 	return nil
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -59,6 +60,16 @@ func (v *Visit) Condition() (client.Condition, error) {
 		}
 	}
 	return IfRevision(revision), nil
+}
+
+// Put puts a document of the API, if what is stored has a revision; 0: if nothing is stored. It returns the answer.
+func (v *Visit) Put(doc json.RawMessage, revision int64, path string) (json.RawMessage, error) {
+	header := http.Header{"If-None-Match": {"*"}}
+	if revision != 0 {
+		header = http.Header{"If-Match": {`"` + strconv.FormatInt(revision, 10) + `"`}}
+	}
+	return v.API.Call(v.Request.Context(),
+		client.Request{Method: http.MethodPut, Path: path, Header: header, Body: doc, Once: true})
 }
 
 // IfRevision returns the condition that what is stored has a revision; 0: that nothing is stored.

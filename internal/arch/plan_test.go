@@ -710,16 +710,15 @@ var plan = []row{
 		ours: []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
 	},
 	{
-		pkg: "console/policyform",
-		reason: "the forms of policies and lanes: pure, so that tables can hold every field; knows the API's client " +
-			"and how durations are spelled, and no page",
-		ours: []string{"client", "console/jobform", "console/web", "console/words", "job/units"},
+		pkg:    "console/form",
+		reason: "makes forms of the client's types: pure, so that tables can hold every field; knows no page",
+		ours:   []string{"client", "console/web"},
 	},
 	{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
 		ours: []string{
-			"access", "client", "console/chart", "console/policyform", "console/sampler", "console/web",
+			"access", "client", "console/chart", "console/form", "console/sampler", "console/web",
 			"console/words",
 		},
 	},

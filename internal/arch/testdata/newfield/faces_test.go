@@ -137,7 +137,7 @@ func (f *face) setTopics() {
 	require.Equal(f, "command\n", f.ringback("topic", "get", "command", "--jq=.contact"))
 	f.ask(http.MethodPut, "/v1/topics/form", `{"contact": "before"}`, http.StatusOK)
 	f.form("topics/form/policy", "contact", "before", "form")
-	require.Contains(f, f.page("topics/form"), "<li>Ask form about it.</li>")
+	require.Contains(f, f.page("topics/form"), `<dt>Contact</dt><dd class="lines">form</dd>`)
 }
 
 // setSchedules sets owners, and notes of jobs, that equal the name of their schedule. The jobs' topic is paused.
