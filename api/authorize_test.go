@@ -286,12 +286,16 @@ func TestSettings_AreHiddenFromTokensThatMayNotReadTopics(t *testing.T) {
 					URL:   cmp.Or(own, "https://topic.example/?key=42"),
 					Terms: policy.Builtin().Terms(policy.Terms{}),
 				},
-				WaitingFor: &job.Wait{Kind: job.WaitPaused, Detail: "Topic orders is paused by mia (fraud case 42)."},
+				WaitingFor: &job.Obstacle{
+					Code: job.ObstacleTopicPaused, By: "mia", Note: "fraud case 42",
+					Facts: "Topic orders is paused by mia (fraud case 42)", Hint: ": POST /v1/topics/orders/resume",
+					Remedy: job.Remedy{Action: job.RemedyResume, Topic: "orders"},
+				},
 			}
 			w := call(t, New(Options{Service: f, Logger: quiet}), http.MethodGet, "/v1/jobs/"+id, "",
 				"Authorization", "Bearer "+valid)
 			require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9", "topic.example"} {
+			for _, setting := range []string{"key=42", "mia", "fraud", "192.0.2.9", "topic.example", "resume"} {
 				require.Equal(t, role == access.Read, strings.Contains(w.Body.String(), setting),
 					"%s: %s", setting, w.Body)
 			}

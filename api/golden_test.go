@@ -114,13 +114,15 @@ func fullService() *fake {
 		"running": {Effective: &job.Effective{Terms: terms}},
 		"plain": {
 			Effective: &job.Effective{URL: "https://a.example/hook", Terms: terms, RetriesLeft: 8},
-			WaitingFor: &job.Wait{
-				Kind: job.WaitRetry, Until: epoch.Add(30 * time.Minute), Detail: "Waits after failed attempt 1 of 10.",
+			WaitingFor: &job.Obstacle{
+				Code: job.ObstacleRetry, Until: epoch.Add(30 * time.Minute),
+				Facts: "Waits after failed attempt 1 of 10", Hint: ": POST /v1/jobs/plain/run to run it now",
+				Remedy: job.Remedy{Action: job.RemedyRun, Topic: "default", Lane: "a.example:80", ID: "plain"},
 			},
 		},
-		"rb:dead:1": {WaitingFor: &job.Wait{
-			Kind:   job.WaitPaused,
-			Detail: "The policy of topic _callbacks is not readable.",
+		"rb:dead:1": {WaitingFor: &job.Obstacle{
+			Code: job.ObstacleTopicPaused, Facts: "The policy of topic _callbacks is not readable",
+			Remedy: job.Remedy{Action: job.RemedyPut, Topic: "_callbacks"},
 		}},
 	}
 	f.jobs["durable"] = job.Job{
@@ -215,9 +217,13 @@ func fullService() *fake {
 		{
 			Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"}, Scheduled: 1, Ready: 2, Running: 3,
 			OldestDue: epoch,
-			Reasons: []store.HoldReason{
-				{Code: store.HoldBreakerOpen, Until: epoch.Add(time.Minute), Detail: "The breaker is open."},
-				{Code: store.HoldLanePaused, Since: epoch, By: "ops", Note: "it moves", Detail: "The lane is paused."},
+			Reasons: []job.Obstacle{
+				{Code: job.ObstacleBreakerOpen, Until: epoch.Add(time.Minute), Facts: "The breaker is open"},
+				{
+					Code: job.ObstacleLanePaused, Facts: "The lane is paused", Since: epoch, By: "ops",
+					Note:   "it moves",
+					Remedy: job.Remedy{Action: job.RemedyResume, Topic: "order.close", Lane: "a"},
+				},
 			},
 			LastFailure: &store.LaneFailure{
 				JobID: "close-1", At: epoch, Status: 503, Error: "connection reset",
@@ -226,7 +232,7 @@ func fullService() *fake {
 		},
 		{
 			Queue: job.Queue{Namespace: "default", Topic: "seen", Lane: "b"}, Ready: 1,
-			Reasons: []store.HoldReason{{Code: store.HoldLaneFull, Detail: "The lane is full."}},
+			Reasons: []job.Obstacle{{Code: job.ObstacleLaneFull, Facts: "The lane is full"}},
 		},
 	}
 	return f

@@ -378,8 +378,8 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	}
 	for _, schema := range []string{
 		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic",
-		"Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "HoldReason", "LaneFailure",
-		"Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage",
+		"Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "Obstacle", "Remedy",
+		"LaneFailure", "Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage",
 		"Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {

@@ -22,24 +22,12 @@ type HeldLanes struct {
 type HeldLane struct {
 	Topic       string       `json:"topic"`
 	Lane        string       `json:"lane"`
-	Reasons     []HoldReason `json:"reasons"` // one or more
+	Reasons     []Obstacle   `json:"reasons"` // one or more
 	Scheduled   int64        `json:"scheduled"`
 	Ready       int64        `json:"ready"`
 	Running     int64        `json:"running"`
 	OldestDueAt time.Time    `json:"oldest_due_at"` // of jobs that are not running; zero: not known
 	LastFailure *LaneFailure `json:"last_failure"`  // the newest known failed attempt; nil: none is known
-}
-
-// HoldReason is why a lane holds jobs back.
-type HoldReason struct {
-	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full,
-	// lane_rate or topic_rate. More may follow.
-	Code   string    `json:"code"`
-	Detail string    `json:"detail"` // a sentence that says what to do
-	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known
-	Since  time.Time `json:"since"`  // of a pause, as By and Note
-	By     string    `json:"by"`
-	Note   string    `json:"note"`
 }
 
 // LaneFailure is a failed attempt of a job of a lane.

@@ -89,10 +89,33 @@ type Effective struct {
 
 // WaitingFor is what keeps an unfinished job from running.
 type WaitingFor struct {
+	Obstacle
+
 	// due, retry, end, paused, order, lane_full, topic_full, rate, breaker, retry_after, cooldown, secret, worker
-	Kind   string    `json:"kind"`
-	Until  time.Time `json:"until"`  // zero: unknown
-	Detail string    `json:"detail"` // a sentence
+	Kind string `json:"kind"`
+}
+
+// Obstacle is what keeps a job, or the jobs of a lane, from running.
+type Obstacle struct {
+	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full,
+	// lane_rate or topic_rate; of a job also due, retry, end, secret, topic_full or worker. More may follow.
+	Code   string    `json:"code"`
+	Scope  string    `json:"scope"`  // job, lane or topic
+	Detail string    `json:"detail"` // a sentence that says what to do
+	Facts  string    `json:"facts"`  // the same without what to do
+	Remedy *Remedy   `json:"remedy"` // nil: no request ends it
+	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known
+	Since  time.Time `json:"since"`  // of a pause, as By and Note
+	By     string    `json:"by"`
+	Note   string    `json:"note"`
+}
+
+// Remedy is a request about a job, a lane or a topic.
+type Remedy struct {
+	Action string `json:"action"` // run, edit, lease, resume, set or put: more may follow
+	Topic  string `json:"topic"`
+	Lane   string `json:"lane"` // empty: the whole topic
+	ID     string `json:"id"`   // of a job; empty: its lane or topic
 }
 
 // AttemptSummary is an attempt without its response.

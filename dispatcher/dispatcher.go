@@ -12,9 +12,8 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/ends"
-	"github.com/ringback/ringback/dispatcher/explain"
-	"github.com/ringback/ringback/dispatcher/held"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
+	"github.com/ringback/ringback/dispatcher/obstacles"
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/pull"
 	"github.com/ringback/ringback/dispatcher/quotas"
@@ -100,10 +99,8 @@ type Dispatcher struct {
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
-	// Explainer tells what jobs wait for.
-	*explain.Explainer
-	// Finder finds lanes that hold jobs back.
-	*held.Finder
+	// Finder tells what jobs wait for, and finds lanes that hold jobs back.
+	*obstacles.Finder
 }
 
 // The states of a Dispatcher's Run.
@@ -153,11 +150,10 @@ func New(opts Options) (*Dispatcher, error) {
 	})
 	d.puller = d.newPuller()
 	d.schedules = d.newSchedules()
-	d.Finder = held.New(held.Options{Store: d.store.Router, Policies: d.policies, Logger: d.log})
-	explaining := explain.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
+	finding := obstacles.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
-		explaining.NoKey = !opts.Seal.Encrypts()
-		d.Explainer = explain.New(explaining)
+		finding.NoKey = !opts.Seal.Encrypts()
+		d.Finder = obstacles.New(finding)
 		return d, nil
 	}
 	d.carrier = carrier.New(d.store.Router, d.log)
@@ -168,8 +164,8 @@ func New(opts Options) (*Dispatcher, error) {
 		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live}, Tracer: d.poolTracer(),
 	})
 	d.internal = d.newRunner()
-	explaining.Pool = d.pool
-	d.Explainer = explain.New(explaining)
+	finding.Pool = d.pool
+	d.Finder = obstacles.New(finding)
 	return d, nil
 }
 

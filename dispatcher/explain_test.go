@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,7 +112,7 @@ func (s *scene) attempted(j job.Job, attempts int) {
 }
 
 // wait returns what a job waits for; nil: nothing.
-func (s *scene) wait(j job.Job) *job.Wait {
+func (s *scene) wait(j job.Job) *job.Obstacle {
 	s.t.Helper()
 	found := s.get(s.t, j.Ref())
 	explanation := s.Explain(s.t.Context(), &found)
@@ -132,7 +133,7 @@ var waits = []struct {
 	name    string
 	options dispatcher.Options
 	stage   func(s *scene) job.Job
-	kind    job.WaitKind
+	code    job.ObstacleCode
 	in      time.Duration
 	detail  string
 }{
@@ -140,14 +141,14 @@ var waits = []struct {
 		"due time",
 		dispatcher.Options{},
 		func(s *scene) job.Job { return s.add("orders", "a", "/ok", hourDelay) },
-		job.WaitDue, time.Hour, "/run to run it now",
+		job.ObstacleDue, time.Hour, "/run to run it now",
 	},
 	{
 		"retry", dispatcher.Options{}, func(s *scene) job.Job {
 			j := s.add("orders", "a", "/500", retries(time.Millisecond, time.Hour, 2*time.Hour))
 			s.attempted(j, 2)
 			return j
-		}, job.WaitRetry, time.Hour, "failed attempt 2 of 4 for rung 2 of 3 (1h)",
+		}, job.ObstacleRetry, time.Hour, "failed attempt 2 of 4 for rung 2 of 3 (1h)",
 	},
 	{
 		"retry after its topic has fewer retries than failed attempts", dispatcher.Options{}, func(s *scene) job.Job {
@@ -156,7 +157,7 @@ var waits = []struct {
 			s.attempted(j, 3)
 			s.put("orders", policy.Topic{Ladder: policy.Ladder{time.Second}})
 			return j
-		}, job.WaitRetry, time.Hour, "failed attempt 3 for its last one, since it has fewer retries by now (1)",
+		}, job.ObstacleRetry, time.Hour, "failed attempt 3 for its last one, since it has fewer retries by now (1)",
 	},
 	{
 		"dead by a shorter max_age before its retry",
@@ -166,7 +167,7 @@ var waits = []struct {
 			s.attempted(j, 1)
 			s.put("orders", policy.Topic{MaxAge: time.Minute})
 			return j
-		}, job.WaitEnd, time.Hour,
+		}, job.ObstacleEnd, time.Hour,
 		"Will be dead (max_age) without another attempt: its max_age is 1m. PATCH /v1/topics/orders to set",
 	},
 	{
@@ -174,21 +175,21 @@ var waits = []struct {
 			s.put("orders", policy.Topic{Breaker: policy.Breaker{Failures: new(1), Open: 20 * time.Minute}})
 			s.attempted(s.add("orders", "a", "/refused", retries(time.Millisecond)), 1)
 			return s.add("orders", "a", "/ok", func(n *job.New) { n.ID, n.ExpiresIn = "soon", 10*time.Minute })
-		}, job.WaitEnd, 10 * time.Minute, "PATCH /v1/jobs/soon to set a later expires_at",
+		}, job.ObstacleEnd, 10 * time.Minute, "PATCH /v1/jobs/soon to set a later expires_at",
 	},
 	{
 		"retry beyond the ladder's end", dispatcher.Options{}, func(s *scene) job.Job {
 			j := s.add("orders", "a", "/500", retries(time.Hour), func(n *job.New) { n.Retries = new(5) })
 			s.attempted(j, 1)
 			return j
-		}, job.WaitRetry, time.Hour, "failed attempt 1 of 6 for rung 1 of 1 (1h)",
+		}, job.ObstacleRetry, time.Hour, "failed attempt 1 of 6 for rung 1 of 1 (1h)",
 	},
 	{
 		"retry after the receiver's longer Retry-After", dispatcher.Options{}, func(s *scene) job.Job {
 			j := s.add("orders", "a", "/later", retries(10*time.Minute))
 			s.attempted(j, 1)
 			return j
-		}, job.WaitRetry, 10 * time.Minute, "failed attempt 1 of 2",
+		}, job.ObstacleRetry, 10 * time.Minute, "failed attempt 1 of 2",
 	},
 	{
 		"retry without a URL",
@@ -199,7 +200,7 @@ var waits = []struct {
 			s.put("orders", policy.Topic{})
 			s.attempted(j, 1)
 			return j
-		}, job.WaitRetry, time.Hour,
+		}, job.ObstacleRetry, time.Hour,
 		"so the next attempt fails, too: PATCH /v1/topics/orders or /v1/topics/orders/lanes/a to set a url",
 	},
 	{
@@ -209,7 +210,7 @@ var waits = []struct {
 			s.attempted(j, 1)
 			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
 			return j
-		}, job.WaitRetry, time.Hour, "or for as long as its consumer asked for",
+		}, job.ObstacleRetry, time.Hour, "or for as long as its consumer asked for",
 	},
 	{
 		"topic paused",
@@ -219,20 +220,20 @@ var waits = []struct {
 				At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), By: "ops-anna", Note: "receiver moves",
 			}})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitPaused, 0,
+		}, job.ObstacleTopicPaused, 0,
 		"Topic orders is paused since 2030-01-31T08:00:00Z by ops-anna (receiver moves): POST /v1/topics/orders/resume",
 	},
 	{
 		"topic paused, of a job due later", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Paused: true})
 			return s.add("orders", "a", "/ok", hourDelay)
-		}, job.WaitPaused, 0, "POST /v1/topics/orders/resume",
+		}, job.ObstacleTopicPaused, 0, "POST /v1/topics/orders/resume",
 	},
 	{
 		"lane paused", dispatcher.Options{}, func(s *scene) job.Job {
 			s.putLane("a", policy.Lane{Paused: true, Pause: policy.Pause{Note: "moves"}})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitPaused, 0, "Lane a of topic orders is paused (moves): POST /v1/topics/orders/lanes/a/resume",
+		}, job.ObstacleLanePaused, 0, "Lane a of topic orders is paused (moves): POST /v1/topics/orders/lanes/a/resume",
 	},
 	{
 		"lane at the lane_concurrency of its topic",
@@ -241,7 +242,7 @@ var waits = []struct {
 			s.put("orders", policy.Topic{LaneConcurrency: 1})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitLaneFull, 0,
+		}, job.ObstacleLaneFull, 0,
 		"lane_concurrency of 1: the job follows when an attempt ends, and PATCH /v1/topics/orders raises",
 	},
 	{
@@ -253,7 +254,7 @@ var waits = []struct {
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitLaneFull, 0,
+		}, job.ObstacleLaneFull, 0,
 		"lane_concurrency of 2: the job follows when an attempt ends, and PATCH /v1/topics/orders/lanes/a raises",
 	},
 	{
@@ -262,14 +263,14 @@ var waits = []struct {
 			first := s.add("orders", "a", "/hang", func(n *job.New) { n.ID = "first" })
 			s.inState(first, job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitOrder, 0, "Lane a is ordered, and job first has to end first: it is running.",
+		}, job.ObstacleOrder, 0, "Lane a is ordered, and job first has to end first: it is running.",
 	},
 	{
 		"behind a failed job of an ordered lane", dispatcher.Options{}, func(s *scene) job.Job {
 			s.putLane("a", policy.Lane{Ordered: true})
 			s.attempted(s.add("orders", "a", "/refused", retries(time.Hour), func(n *job.New) { n.ID = "first" }), 1)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitOrder, time.Hour, "job first has to end first: it waits for its next attempt. POST " +
+		}, job.ObstacleOrder, time.Hour, "job first has to end first: it waits for its next attempt. POST " +
 			"/v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels",
 	},
 	{
@@ -277,40 +278,40 @@ var waits = []struct {
 			s.put("orders", policy.Topic{Workers: 1})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "b", "/ok")
-		}, job.WaitTopicFull, 0, "as a process makes of it (workers: 1)",
+		}, job.ObstacleTopicFull, 0, "as a process makes of it (workers: 1)",
 	},
 	{
 		"topic of pulled jobs", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Deliver: policy.DeliverPull})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitWorker, 0, "waits for a client to lease it: POST /v1/topics/orders/lease",
+		}, job.ObstacleWorker, 0, "waits for a client to lease it: POST /v1/topics/orders/lease",
 	},
 	{
 		"topic that another program handles", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Deliver: policy.DeliverHandler})
 			return s.add("orders", "a", "/ok")
-		}, job.WaitWorker, 0, "waits for a Go program with a handler of topic orders",
+		}, job.ObstacleWorker, 0, "waits for a Go program with a handler of topic orders",
 	},
 	{
 		"lane's rate used up", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}})
 			s.inState(s.add("orders", "a", "/ok"), job.Delivered)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRate, time.Hour, "Lane a has used up its lane_rate of 1/h",
+		}, job.ObstacleLaneRate, time.Hour, "Lane a has used up its lane_rate of 1/h",
 	},
 	{
 		"lane's own rate used up", dispatcher.Options{}, func(s *scene) job.Job {
 			s.putLane("a", policy.Lane{LaneRate: policy.Rate{Starts: 1, Per: 30 * time.Minute}})
 			s.inState(s.add("orders", "a", "/ok"), job.Delivered)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRate, 30 * time.Minute, "PATCH /v1/topics/orders/lanes/a raises the rate",
+		}, job.ObstacleLaneRate, 30 * time.Minute, "PATCH /v1/topics/orders/lanes/a raises the rate",
 	},
 	{
 		"topic's rate used up", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
 			s.inState(s.add("orders", "a", "/ok"), job.Delivered)
 			return s.add("orders", "b", "/ok")
-		}, job.WaitRate, time.Hour, "Topic orders has used up its rate of 1/h",
+		}, job.ObstacleTopicRate, time.Hour, "Topic orders has used up its rate of 1/h",
 	},
 	{
 		"breaker open", dispatcher.Options{}, func(s *scene) job.Job {
@@ -318,14 +319,14 @@ var waits = []struct {
 			j := s.add("orders", "a", "/refused", retries(time.Millisecond))
 			s.attempted(j, 1)
 			return j
-		}, job.WaitBreaker, 20 * time.Minute, "The breaker of lane a is open",
+		}, job.ObstacleBreakerOpen, 20 * time.Minute, "The breaker of lane a is open",
 	},
 	{
 		"breaker open, of a job due later", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Breaker: policy.Breaker{Failures: new(1), Open: 20 * time.Minute}})
 			s.attempted(s.add("orders", "a", "/refused", retries(time.Millisecond)), 1)
 			return s.add("orders", "a", "/ok", hourDelay)
-		}, job.WaitDue, time.Hour, "",
+		}, job.ObstacleDue, time.Hour, "",
 	},
 	{
 		"breaker half open, its probe in flight", dispatcher.Options{}, func(s *scene) job.Job {
@@ -335,7 +336,7 @@ var waits = []struct {
 			j := s.add("orders", "a", "/ok", func(n *job.New) { n.Delay = 100 * time.Millisecond }) // after the probe
 			s.inState(probe, job.Running)
 			return j
-		}, job.WaitBreaker, 0, "half open, and its probe is in flight",
+		}, job.ObstacleBreakerHalfOpen, 0, "half open, and its probe is in flight",
 	},
 	{
 		"breaker half open, without a probe", dispatcher.Options{Workers: 1}, func(s *scene) job.Job {
@@ -345,45 +346,45 @@ var waits = []struct {
 			s.inState(s.add("orders", "b", "/hang"), job.Running)
 			s.until("the end of the cooldown", func() bool { return s.wait(j).Until.IsZero() })
 			return j
-		}, job.WaitBreaker, 0, "the next attempt of the lane is its probe",
+		}, job.ObstacleBreakerHalfOpen, 0, "the next attempt of the lane is its probe",
 	},
 	{
 		"cooldown by Retry-After", dispatcher.Options{}, func(s *scene) job.Job {
 			s.attempted(s.add("orders", "a", "/later"), 1)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRetryAfter, 30 * time.Second, "The receiver of lane a asked for a pause (Retry-After)",
+		}, job.ObstacleRetryAfter, 30 * time.Second, "The receiver of lane a asked for a pause (Retry-After)",
 	},
 	{
 		"rate that ends after the cooldown", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{LaneRate: policy.Rate{Starts: 1, Per: time.Hour}})
 			s.attempted(s.add("orders", "a", "/later"), 1)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRate, time.Hour, "",
+		}, job.ObstacleLaneRate, time.Hour, "",
 	},
 	{
 		"topic's rate that ends after the cooldown", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}})
 			s.attempted(s.add("orders", "a", "/later"), 1)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRate, time.Hour, "Topic orders has used up its rate of 1/h",
+		}, job.ObstacleTopicRate, time.Hour, "Topic orders has used up its rate of 1/h",
 	},
 	{
 		"topic's rate, in a lane at its limit", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Rate: policy.Rate{Starts: 1, Per: time.Hour}, LaneConcurrency: 1})
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("orders", "a", "/ok")
-		}, job.WaitRate, time.Hour, "Topic orders has used up its rate of 1/h",
+		}, job.ObstacleTopicRate, time.Hour, "Topic orders has used up its rate of 1/h",
 	},
 	{
 		"no process that delivers", dispatcher.Options{RegisterOnly: true}, func(s *scene) job.Job {
 			return s.add("orders", "a", "/ok")
-		}, job.WaitWorker, 0, "No process delivers now",
+		}, job.ObstacleWorker, 0, "No process delivers now",
 	},
 	{
 		"all workers of the process busy", dispatcher.Options{Workers: 1}, func(s *scene) job.Job {
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			return s.add("bills", "b", "/ok")
-		}, job.WaitWorker, 0, "All workers of this process are in use (1)",
+		}, job.ObstacleWorker, 0, "All workers of this process are in use (1)",
 	},
 	{
 		"behind others of its lane", dispatcher.Options{Workers: 64}, func(s *scene) job.Job {
@@ -393,8 +394,21 @@ var waits = []struct {
 				last = s.add("orders", "a", "/hang")
 			}
 			return last
-		}, job.WaitWorker, 0, "due jobs of lane a, which follow one another",
+		}, job.ObstacleWorker, 0, "due jobs of lane a, which follow one another",
 	},
+}
+
+// requireSentence requires that an obstacle is put into words, and that its remedy is the first request in these.
+func requireSentence(t *testing.T, o *job.Obstacle) {
+	t.Helper()
+	require.NotContains(t, o.Detail(), "%!")
+	require.Regexp(t, `^[A-Z].*[^.]\.$`, o.Detail())
+	require.NotContains(t, o.Facts, "/v1/", "requests are hints")
+	if o.Hint == "" {
+		require.Zero(t, o.Remedy)
+		return
+	}
+	require.Equal(t, o.Remedy.Request(), regexp.MustCompile(`[A-Z]+ /v1/[^ .]+`).FindString(o.Hint))
 }
 
 func testWait(t *testing.T, n int, empty store.Store) {
@@ -406,22 +420,21 @@ func testWait(t *testing.T, n int, empty store.Store) {
 	s := &scene{start(t, c.options), t}
 	began := time.Now()
 	j := c.stage(s)
-	var got *job.Wait
-	s.until(string(c.kind)+": "+c.detail, func() bool {
+	var got *job.Obstacle
+	s.until(string(c.code)+": "+c.detail, func() bool {
 		if got = s.wait(j); got == nil {
 			return false
 		}
-		t.Log(got.Kind, got.Until, got.Detail)
-		return got.Kind == c.kind && strings.Contains(got.Detail, c.detail)
+		t.Log(got.Code, got.Until, got.Detail())
+		return got.Code == c.code && strings.Contains(got.Detail(), c.detail)
 	})
-	require.NotContains(t, got.Detail, "%!")
-	require.True(t, strings.HasSuffix(got.Detail, "."), got.Detail)
+	requireSentence(t, got)
 	if c.in == 0 {
 		require.Zero(t, got.Until)
 		return
 	}
 	require.WithinRange(t, got.Until, began.Add(c.in*3/4), time.Now().Add(c.in*5/4))
-	if c.kind == job.WaitDue || c.kind == job.WaitRetry {
+	if c.code == job.ObstacleDue || c.code == job.ObstacleRetry {
 		require.Equal(t, s.get(t, j.Ref()).DueAt, got.Until)
 	}
 	_ = s.stop()
@@ -481,12 +494,12 @@ func TestExplain_ComparesATopicsWorkersWithTheAttemptsOfTheProcess(t *testing.T)
 		j := s.add("orders", "c", "/ok")
 		for _, r := range []*fixture{s.fixture, other} {
 			got := r.explain(t, j).WaitingFor
-			require.Equal(t, job.WaitWorker, got.Kind, got.Detail)
-			require.Contains(t, got.Detail, "All workers of this process are in use (1)")
+			require.Equal(t, job.ObstacleWorker, got.Code, got.Detail())
+			require.Contains(t, got.Detail(), "All workers of this process are in use (1)")
 		}
 		got := front.explain(t, j).WaitingFor
-		require.Equal(t, job.WaitWorker, got.Kind)
-		require.Contains(t, got.Detail,
+		require.Equal(t, job.ObstacleWorker, got.Code)
+		require.Contains(t, got.Detail(),
 			"all processes together have 2 attempts of topic orders in flight, and each makes at most 2 (workers)")
 	})
 }
@@ -553,7 +566,7 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 				}
 				j := first.register(t, n)
 				later := first.register(t, job.New{Spec: n.Spec, Delay: time.Hour})
-				require.Equal(t, job.WaitWorker, first.explain(t, j).WaitingFor.Kind)
+				require.Equal(t, job.ObstacleWorker, first.explain(t, j).WaitingFor.Code)
 
 				second := start(t,
 					dispatcher.Options{Store: all, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2)})
@@ -562,24 +575,25 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 				synctest.Wait()
 				for _, j := range []job.Job{j, later} {
 					got := second.explain(t, j).WaitingFor
-					require.Equal(t, job.WaitSecret, got.Kind)
-					require.Contains(t, got.Detail, c.detail)
-					require.Contains(t, got.Detail, seal.Setting)
+					require.Equal(t, job.ObstacleSecret, got.Code)
+					require.Contains(t, got.Detail(), c.detail)
+					require.Contains(t, got.Detail(), seal.Setting)
 					require.Zero(t, got.Until)
 				}
 				keyless := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
-				require.NotEqual(t, job.WaitSecret, keyless.explain(t, later).WaitingFor.Kind,
+				require.NotEqual(t, job.ObstacleSecret, keyless.explain(t, later).WaitingFor.Code,
 					"a process that only registers needs no key")
 				due := keyless.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/hook"}})
 				for _, j := range []job.Job{j, due} {
 					got := keyless.explain(t, j).WaitingFor
-					require.Equal(t, job.WaitCooldown, got.Kind, "the receiver, which was never called, is not blamed")
-					require.Contains(t, got.Detail, "settings or secrets of an attempt were not readable")
+					require.Equal(t, job.ObstacleCooldown, got.Code,
+						"the receiver, which was never called, is not blamed")
+					require.Contains(t, got.Detail(), "settings or secrets of an attempt were not readable")
 				}
 				held, err := keyless.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 1})
 				require.NoError(t, err)
 				require.Len(t, held.Lanes, 1)
-				require.Equal(t, store.HoldCooldown, held.Lanes[0].Reasons[0].Code)
+				require.Equal(t, job.ObstacleCooldown, held.Lanes[0].Reasons[0].Code)
 			})
 		})
 	}
@@ -606,8 +620,8 @@ func TestExplain_ConsumersNeedNoSecretsOfReceivers(t *testing.T) {
 				func(p *policy.Topic) error { p.Deliver = deliver; return nil })
 			require.NoError(t, err)
 			time.Sleep(15 * time.Second) // the cooldown after an attempt that could not be made is over
-			require.Contains(t, second.explain(t, plain).WaitingFor.Detail, detail[0])
-			require.Contains(t, second.explain(t, own).WaitingFor.Detail, detail[1])
+			require.Contains(t, second.explain(t, plain).WaitingFor.Detail(), detail[0])
+			require.Contains(t, second.explain(t, own).WaitingFor.Detail(), detail[1])
 		}
 	})
 }
@@ -629,7 +643,7 @@ func TestExplain_AnotherSecretIsNotNeeded(t *testing.T) {
 		j := second.register(t, job.New{Spec: job.Spec{
 			Queue: ofLane, URL: "https://shop.example/hook", Header: map[string][]string{"Authorization": {"Bearer 2"}},
 		}})
-		require.Equal(t, job.WaitWorker, second.explain(t, j).WaitingFor.Kind,
+		require.Equal(t, job.ObstacleWorker, second.explain(t, j).WaitingFor.Code,
 			"the lane's secret and the job's header replace the topic's")
 	})
 }
@@ -657,8 +671,8 @@ func TestExplain_UnreadableSettingsAreAPause(t *testing.T) {
 			j := first.register(t, job.New{Spec: job.Spec{Queue: q, URL: "https://shop.example/"}})
 			time.Sleep(15 * time.Second)
 			got := r.explain(t, j)
-			require.Equal(t, job.WaitPaused, got.WaitingFor.Kind, detail)
-			require.Contains(t, got.WaitingFor.Detail, detail)
+			require.Equal(t, "paused", got.WaitingFor.Code.Kind(), detail)
+			require.Contains(t, got.WaitingFor.Detail(), detail)
 			require.Nil(t, got.Effective)
 		}
 	})
@@ -708,11 +722,11 @@ func TestExplain_SeesSettingsThatAnotherProcessHasJustPut(t *testing.T) {
 		front := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
 		other := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
 		j := front.register(t, job.New{Spec: job.Spec{Queue: ofLane}, Delay: time.Hour})
-		require.Equal(t, job.WaitDue, front.explain(t, j).WaitingFor.Kind)
+		require.Equal(t, job.ObstacleDue, front.explain(t, j).WaitingFor.Code)
 		_, err := other.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
 			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
-		require.Equal(t, job.WaitPaused, front.explain(t, j).WaitingFor.Kind)
+		require.Equal(t, job.ObstacleTopicPaused, front.explain(t, j).WaitingFor.Code)
 	})
 }
 

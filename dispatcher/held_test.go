@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,7 +24,7 @@ import (
 var holds = []struct {
 	name   string
 	stage  func(s *scene)
-	codes  []store.HoldCode
+	codes  []job.ObstacleCode
 	in     time.Duration
 	detail string
 	failed *store.LaneFailure
@@ -38,7 +37,7 @@ var holds = []struct {
 				s.add("orders", "a", "/ok", func(n *job.New) { n.Delay = 100 * time.Hour })
 			}
 		},
-		[]store.HoldCode{store.HoldBreakerOpen},
+		[]job.ObstacleCode{job.ObstacleBreakerOpen},
 		20 * time.Minute, "one job is attempted as a probe",
 		&store.LaneFailure{Error: "connection refused", ErrorClass: policy.ClassRefused},
 	},
@@ -48,7 +47,7 @@ var holds = []struct {
 			s.attempted(s.add("orders", "a", "/refused", retries(time.Hour)), 1)
 			s.putLane("a", policy.Lane{Paused: true})
 		},
-		[]store.HoldCode{store.HoldBreakerOpen, store.HoldLanePaused},
+		[]job.ObstacleCode{job.ObstacleBreakerOpen, job.ObstacleLanePaused},
 		20 * time.Minute, "one job is attempted as a probe",
 		&store.LaneFailure{Error: "connection refused", ErrorClass: policy.ClassRefused},
 	},
@@ -63,7 +62,7 @@ var holds = []struct {
 				return !counts.CooldownUntil.After(time.Now())
 			})
 		},
-		[]store.HoldCode{store.HoldBreakerHalfOpen},
+		[]job.ObstacleCode{job.ObstacleBreakerHalfOpen},
 		0, "the next attempt of the lane is its probe",
 		&store.LaneFailure{Error: "connection refused", ErrorClass: policy.ClassRefused},
 	},
@@ -72,7 +71,7 @@ var holds = []struct {
 			s.attempted(s.add("orders", "a", "/later"), 1)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldRetryAfter},
+		[]job.ObstacleCode{job.ObstacleRetryAfter},
 		30 * time.Second, "(Retry-After)", &store.LaneFailure{Status: 429},
 	},
 	{
@@ -80,7 +79,7 @@ var holds = []struct {
 			s.put("orders", policy.Topic{Paused: true, Pause: heldPause})
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldTopicPaused},
+		[]job.ObstacleCode{job.ObstacleTopicPaused},
 		0, "POST /v1/topics/orders/resume", nil,
 	},
 	{
@@ -88,7 +87,7 @@ var holds = []struct {
 			s.putLane("a", policy.Lane{Paused: true, Pause: heldPause})
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldLanePaused},
+		[]job.ObstacleCode{job.ObstacleLanePaused},
 		0, "POST /v1/topics/orders/lanes/a/resume", nil,
 	},
 	{
@@ -97,7 +96,7 @@ var holds = []struct {
 			s.attempted(s.add("orders", "a", "/500", retries(time.Hour), func(n *job.New) { n.ID = "first" }), 1)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldOrder},
+		[]job.ObstacleCode{job.ObstacleOrder},
 		time.Hour, "POST /v1/jobs/first/run attempts it now, and DELETE /v1/jobs/first cancels it",
 		&store.LaneFailure{Status: 500},
 	},
@@ -107,7 +106,7 @@ var holds = []struct {
 			s.inState(s.add("orders", "a", "/hang"), job.Running)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldLaneFull},
+		[]job.ObstacleCode{job.ObstacleLaneFull},
 		0, "lane_concurrency of 1: the next job follows when an attempt ends, and PATCH /v1/topics/orders raises", nil,
 	},
 	{
@@ -116,7 +115,7 @@ var holds = []struct {
 			s.inState(s.add("orders", "a", "/ok"), job.Delivered)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldLaneRate},
+		[]job.ObstacleCode{job.ObstacleLaneRate},
 		time.Hour, "lane_rate of 1/h: the next start is free then, and PATCH /v1/topics/orders/lanes/a raises", nil,
 	},
 	{
@@ -125,7 +124,7 @@ var holds = []struct {
 			s.inState(s.add("orders", "b", "/ok"), job.Delivered)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldTopicRate},
+		[]job.ObstacleCode{job.ObstacleTopicRate},
 		time.Hour, "PATCH /v1/topics/orders raises the rate", nil,
 	},
 	{
@@ -135,7 +134,7 @@ var holds = []struct {
 			s.add("orders", "a", "/ok")
 			s.putLane("a", policy.Lane{Ordered: true, Paused: true, Pause: heldPause})
 		},
-		[]store.HoldCode{store.HoldOrder, store.HoldLanePaused},
+		[]job.ObstacleCode{job.ObstacleOrder, job.ObstacleLanePaused},
 		time.Hour, "job first has to end first", &store.LaneFailure{Status: 500},
 	},
 	{
@@ -146,7 +145,7 @@ var holds = []struct {
 			s.inState(s.add("orders", "b", "/ok"), job.Delivered)
 			s.add("orders", "a", "/ok")
 		},
-		[]store.HoldCode{store.HoldOrder, store.HoldTopicRate},
+		[]job.ObstacleCode{job.ObstacleOrder, job.ObstacleTopicRate},
 		time.Hour, "job first has to end first", &store.LaneFailure{Status: 500},
 	},
 }
@@ -176,21 +175,20 @@ func testHeld(t *testing.T, n int, empty store.Store) {
 	require.Len(t, all.Lanes, 1)
 	l := all.Lanes[0]
 	require.Equal(t, job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}, l.Queue)
-	var codes []store.HoldCode
+	var codes []job.ObstacleCode
 	for _, r := range l.Reasons {
 		codes = append(codes, r.Code)
-		require.NotContains(t, r.Detail, "%!")
-		require.True(t, strings.HasSuffix(r.Detail, "."), r.Detail)
+		requireSentence(t, &r)
 	}
 	require.Equal(t, c.codes, codes)
 	first := l.Reasons[0]
-	require.Contains(t, first.Detail, c.detail)
+	require.Contains(t, first.Detail(), c.detail)
 	if c.in == 0 {
 		require.Zero(t, first.Until)
 	} else {
 		require.WithinRange(t, first.Until, began.Add(c.in*3/4), time.Now().Add(c.in*5/4))
 	}
-	if first.Code == store.HoldTopicPaused || first.Code == store.HoldLanePaused {
+	if first.Code == job.ObstacleTopicPaused || first.Code == job.ObstacleLanePaused {
 		got := policy.Pause{At: first.Since, By: first.By, Note: first.Note}
 		require.Equal(t, heldPause, got)
 	}
@@ -505,7 +503,7 @@ func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
 		require.Equal(t, map[string]int{"QueueState": 1, "GetDocuments": 1, "List": 2}, calls.calls)
 		require.Equal(t, []any{1, 1, true}, []any{found.Total, found.LookedAt, found.Exact})
 		require.Equal(t, q, found.Lanes[0].Queue)
-		require.Equal(t, store.HoldLanePaused, found.Lanes[0].Reasons[0].Code)
+		require.Equal(t, job.ObstacleLanePaused, found.Lanes[0].Reasons[0].Code)
 
 		require.Equal(t, store.HeldLanes{LookedAt: 1, Exact: true},
 			find(store.HeldFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")

@@ -15,7 +15,10 @@ func (o *Buffer) Explanation(x *job.Explanation) {
 		o.Null("retries_left")
 	}
 	w := x.WaitingFor
-	o.objectOrNull("waiting_for", w != nil, func() { o.wait(w) })
+	o.objectOrNull("waiting_for", w != nil, func() {
+		o.Text("kind", w.Code.Kind())
+		o.obstacle(w)
+	})
 }
 
 // effective writes the settings of a job's next attempt.
@@ -29,9 +32,21 @@ func (o *Buffer) effective(e *job.Effective) {
 	o.texts("give_up_on", e.Terms.GiveUpOn)
 }
 
-// wait writes what keeps a job from running.
-func (o *Buffer) wait(w *job.Wait) {
-	o.Text("kind", string(w.Kind))
-	o.Time("until", w.Until)
-	o.Text("detail", w.Detail)
+// obstacle writes what keeps jobs from running.
+func (o *Buffer) obstacle(x *job.Obstacle) {
+	o.Text("code", string(x.Code))
+	o.Text("scope", x.Code.Scope())
+	o.Text("detail", x.Detail())
+	o.Text("facts", x.Facts+".")
+	r := &x.Remedy
+	o.objectOrNull("remedy", r.Action != "", func() {
+		o.Text("action", string(r.Action))
+		o.Text("topic", r.Topic)
+		o.TextOrNull("lane", r.Lane)
+		o.TextOrNull("id", r.ID)
+	})
+	o.Time("until", x.Until)
+	o.Time("since", x.Since)
+	o.TextOrNull("by", x.By)
+	o.TextOrNull("note", x.Note)
 }

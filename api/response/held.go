@@ -13,14 +13,7 @@ func (o *Buffer) HeldLanes(all *store.HeldLanes) {
 func (o *Buffer) heldLane(l *store.HeldLane) {
 	o.Text("topic", l.Queue.Topic)
 	o.Text("lane", l.Queue.Lane)
-	Objects(o, "reasons", l.Reasons, func(r *store.HoldReason) {
-		o.Text("code", string(r.Code))
-		o.Text("detail", r.Detail)
-		o.Time("until", r.Until)
-		o.Time("since", r.Since)
-		o.TextOrNull("by", r.By)
-		o.TextOrNull("note", r.Note)
-	})
+	Objects(o, "reasons", l.Reasons, o.obstacle)
 	o.Number("scheduled", l.Scheduled)
 	o.Number("ready", l.Ready)
 	o.Number("running", l.Running)

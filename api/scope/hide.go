@@ -72,10 +72,7 @@ func HideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanat
 		shown.Effective = &effective
 	}
 	if x.WaitingFor != nil {
-		shown.WaitingFor = &job.Wait{
-			Kind: x.WaitingFor.Kind, Until: x.WaitingFor.Until,
-			Detail: x.WaitingFor.Kind.Summary(),
-		}
+		shown.WaitingFor = x.WaitingFor.General()
 	}
 	return &shown
 }

@@ -29,33 +29,33 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 	}{
 		{client.JobInfo{
 			State: client.Scheduled, RetriesLeft: new(3),
-			WaitingFor: &client.WaitingFor{Kind: "due", Until: until},
+			WaitingFor: &client.WaitingFor{Kind: "due", Obstacle: client.Obstacle{Until: until}},
 		}, "Attempt 1 of 4 is due in 59m51s."},
 		{
 			client.JobInfo{
 				State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed,
-				WaitingFor: &client.WaitingFor{Kind: "retry", Until: until},
+				WaitingFor: &client.WaitingFor{Kind: "retry", Obstacle: client.Obstacle{Until: until}},
 			},
 			"Attempt 2 of 3 follows in 59m51s; attempt 1 was answered 503 after 31ms.",
 		},
 		{
 			client.JobInfo{
 				State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed,
-				WaitingFor: &client.WaitingFor{Kind: "end", Until: until},
+				WaitingFor: &client.WaitingFor{Kind: "end", Obstacle: client.Obstacle{Until: until}},
 			},
 			"Dead in 59m51s, without another attempt; attempt 1 was answered 503 after 31ms.",
 		},
 		{
 			client.JobInfo{
 				State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused,
-				WaitingFor: &client.WaitingFor{Kind: "breaker", Until: until},
+				WaitingFor: &client.WaitingFor{Kind: "breaker", Obstacle: client.Obstacle{Until: until}},
 			},
 			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
 				"failed.",
 		},
 		{
 			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: &client.WaitingFor{
-				Kind: "breaker", Until: until,
+				Kind: "breaker", Obstacle: client.Obstacle{Until: until},
 			}},
 			"Attempt 1 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
 				"failed; the job expires in 20m, before that.",
@@ -66,10 +66,10 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 			client.JobInfo{State: client.Ready, RetriesLeft: new(0), WaitingFor: &client.WaitingFor{Kind: "paused"}},
 			"Attempt 1 of 1 waits for the end of a pause.",
 		},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Until: now.Add(3 *
-			time.Second)}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
+		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Obstacle: client.Obstacle{Until: now.Add(3 *
+			time.Second)}}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
 		{
-			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "lane_full", Until: now}},
+			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "lane_full", Obstacle: client.Obstacle{Until: now}}},
 			"Attempt 1 waits for an attempt of lane pay.example:443 to end.",
 		},
 		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "topic_full"}}, "Attempt 1 waits " +
@@ -148,7 +148,7 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
 	j := &client.JobInfo{
 		Lane: "pay.example:443", State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50),
-		ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Until: at(55)}, Attempts: []client.Attempt{
+		ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Obstacle: client.Obstacle{Until: at(55)}}, Attempts: []client.Attempt{
 			{AttemptSummary: client.AttemptSummary{N: 2, StartedAt: at(10), Status: 500, Verdict: "again"}},
 			{AttemptSummary: client.AttemptSummary{N: 3, StartedAt: at(30), Kind: "lost"}},
 		},

@@ -47,7 +47,7 @@ func after(steps int, s sampler.Samples) sampler.Samples {
 func heldBy(lane string, codes ...string) client.HeldLane {
 	l := client.HeldLane{Topic: "t", Lane: lane}
 	for _, code := range codes {
-		l.Reasons = append(l.Reasons, client.HoldReason{Code: code, Until: noon.Add(time.Minute)})
+		l.Reasons = append(l.Reasons, client.Obstacle{Code: code, Until: noon.Add(time.Minute)})
 	}
 	return l
 }

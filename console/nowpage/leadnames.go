@@ -14,7 +14,7 @@ var limitCodes = []string{"lane_full", "lane_rate", "topic_rate"}
 // isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
 func isAtLimitOnly(l *client.HeldLane) bool {
 	return !slices.ContainsFunc(l.Reasons,
-		func(r client.HoldReason) bool { return !slices.Contains(limitCodes, r.Code) })
+		func(r client.Obstacle) bool { return !slices.Contains(limitCodes, r.Code) })
 }
 
 // failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.
@@ -55,7 +55,7 @@ func (s *state) holding() (lanes []*client.HeldLane) {
 }
 
 // failingReason returns why a lane's receiver is in trouble; nil: it is not.
-func failingReason(l *client.HeldLane) *client.HoldReason {
+func failingReason(l *client.HeldLane) *client.Obstacle {
 	for i := range l.Reasons {
 		if slices.Contains(failingCodes, l.Reasons[i].Code) {
 			return &l.Reasons[i]

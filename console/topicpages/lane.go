@@ -28,7 +28,7 @@ type lanePage struct {
 	Row    laneRow
 	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server
 	// could not find out.
-	Held        []client.HoldReason
+	Held        []client.Obstacle
 	LastFailure *client.LaneFailure
 	Unknown     bool
 	Jobs        []client.JobInfo

@@ -29,6 +29,7 @@ var spoken = map[string][]vocabulary{
 // unspoken are names of enumerations that the console shows as they are, or not at all, with the reason.
 var unspoken = map[string]string{
 	"method":  "methods of HTTP are words",
+	"scope":   "the facts of an obstacle name it",
 	"result":  "results of leases, which only their client sees",
 	"Order":   "a parameter of lists",
 	"Include": "a parameter of lists",

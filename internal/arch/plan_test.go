@@ -463,20 +463,12 @@ var plan = []row{
 		ours:   []string{"dispatcher/schedules", "job", "store"},
 	},
 	{
-		pkg:    "dispatcher/explain",
-		reason: "reads why a job is not running; changes nothing",
+		pkg: "dispatcher/obstacles",
+		reason: "what keeps jobs and lanes from running, in words; reads counts and settings, of many lanes within a " +
+			"budget, and changes nothing",
 		ours: []string{
 			"dispatcher/policies", "dispatcher/secrets", "internal/limitedlog", "job", "job/units", "policy", "pool",
 			"seal", "store", "store/router",
-		},
-	},
-	{
-		pkg: "dispatcher/held",
-		reason: "finds the lanes that hold jobs back, within a budget; reads counts and settings in batches and " +
-			"changes nothing",
-		ours: []string{
-			"dispatcher/policies", "internal/limitedlog", "job", "job/units", "policy", "store",
-			"store/router",
 		},
 	},
 	{
@@ -494,8 +486,8 @@ var plan = []row{
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
 		ours: []string{
 			"access", "carrier", "dispatcher/budget", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends",
-			"dispatcher/explain", "dispatcher/grouping", "dispatcher/handlers", "dispatcher/held",
-			"dispatcher/internaljobs", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
+			"dispatcher/grouping", "dispatcher/handlers",
+			"dispatcher/internaljobs", "dispatcher/obstacles", "dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas",
 			"dispatcher/schedules",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail",
 			"policy", "pool",

@@ -1,9 +1,13 @@
-// Package held finds the lanes of a namespace that hold jobs back, and says why.
+// Package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
+// hold jobs back. Each obstacle is found and put into words in one place, for both.
 //
-// A search has a budget of lanes and of time, and looks first where it is most likely to find something: at topics with
-// open breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in batches. Only
-// for the few lanes that are returned first it reads jobs. It changes nothing, and is a snapshot without a guarantee
-// that its parts are of the same instant.
+// A Finder only reads. It knows this process's pool, but not those of other processes, and reports only secrets that
+// this process cannot open. What it returns is a snapshot, without a guarantee that its parts are of the same instant.
+// It is safe for concurrent use.
+//
+// A search for lanes has a budget of lanes and of time, and looks first where it is most likely to find something: at
+// topics with open breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in
+// batches. Only for the few lanes that are returned first it reads jobs.
 //
 // Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics;
 // for each lanePage lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics
@@ -15,9 +19,7 @@
 // Known gaps: the order of the lanes within a topic is that of their names, so a topic with more lanes than the budget
 // may have held ones that are not found. What keeps a single process from delivering, such as busy workers, is not a
 // reason of a lane.
-//
-// A Finder is safe for concurrent use.
-package held
+package obstacles
 
 import (
 	"cmp"
@@ -29,7 +31,10 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 )
@@ -40,7 +45,7 @@ const (
 	maxLanes = 2000
 	// maxTime is the time after which no more lanes are looked at. Half of it is for the counts of topics.
 	maxTime = 100 * time.Millisecond
-	// timeout bounds the calls of the store that have begun by then, and the details.
+	// timeout bounds the calls of the store that have begun by then, and the details; and those for a job.
 	timeout = 2 * time.Second
 	// maxStates is the number of lanes, and of topics, whose state is read one by one for their rate or order, and of
 	// the paused lanes of a topic that are.
@@ -64,10 +69,15 @@ const logInterval = 10 * time.Second
 type Options struct {
 	Store    *router.Router
 	Policies *policies.Cache
-	Logger   *slog.Logger
+	Sealer   *secrets.Sealer
+	// NoKey is set in a process that needs no key, because it does not deliver, and has none.
+	NoKey bool
+	// Pool is that of this process; nil: it does not deliver.
+	Pool   *pool.Pool
+	Logger *slog.Logger
 }
 
-// Finder finds lanes that hold jobs back.
+// Finder finds obstacles.
 type Finder struct {
 	opts Options
 	log  limitedlog.Log
@@ -97,7 +107,7 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	s.found = slices.DeleteFunc(s.found, func(l lane) bool { return len(l.Reasons) == 0 })
 	for _, l := range s.found {
 		slices.SortStableFunc(l.Reasons,
-			func(a, b store.HoldReason) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
+			func(a, b job.Obstacle) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
 	}
 	slices.SortFunc(s.found, compare)
 	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
@@ -129,10 +139,10 @@ func inParallel[T any](items []T, do func(*T)) {
 }
 
 // severity orders lanes by their worst reason, and the reasons of a lane.
-var severity = map[store.HoldCode]int{
-	store.HoldBreakerOpen: 3, store.HoldBreakerHalfOpen: 3, store.HoldRetryAfter: 3, store.HoldOrder: 3,
-	store.HoldTopicPaused: 2, store.HoldLanePaused: 2, store.HoldCooldown: 2,
-	store.HoldLaneFull: 1, store.HoldLaneRate: 1, store.HoldTopicRate: 1,
+var severity = map[job.ObstacleCode]int{
+	job.ObstacleBreakerOpen: 3, job.ObstacleBreakerHalfOpen: 3, job.ObstacleRetryAfter: 3, job.ObstacleOrder: 3,
+	job.ObstacleTopicPaused: 2, job.ObstacleLanePaused: 2, job.ObstacleCooldown: 2,
+	job.ObstacleLaneFull: 1, job.ObstacleLaneRate: 1, job.ObstacleTopicRate: 1,
 }
 
 // compare orders lanes, the worst first: by severity, then by the jobs that wait.

@@ -1,4 +1,4 @@
-package held
+package obstacles
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -45,10 +44,10 @@ type topic struct {
 // lane is a lane that may hold jobs back.
 type lane struct {
 	store.HeldLane
-	topic  *topic
-	limits policy.Limits
-	// cooldown is the end of the lane's cooldown; zero: it has none.
-	cooldown time.Time
+	subject
+
+	// cooldownUntil is the end of the lane's cooldown; zero: it has none.
+	cooldownUntil time.Time
 }
 
 func (s *search) run(ctx context.Context) (err error) {
@@ -281,23 +280,62 @@ func (s *search) look(t *topic, counts store.LaneStats) {
 }
 
 // hasState reports whether the state of the lane's queue may be a reason: due jobs wait, and have a rate or an order.
-func (l *lane) hasState() bool { return l.Ready > 0 && (l.limits.Rate.Limited() || l.limits.Ordered) }
+func (l *lane) hasState() bool {
+	return l.Ready > 0 && (l.limits().Rate.Limited() || l.limits().Ordered)
+}
 
 // isUndecided reports whether the state of the lane's queue may be its only reason, or a failing one.
-func (l *lane) isUndecided() bool { return len(l.Reasons) == 0 || l.limits.Ordered }
+func (l *lane) isUndecided() bool { return len(l.Reasons) == 0 || l.limits().Ordered }
 
 // judge returns a lane with the reasons that follow from its counts and settings.
 func (s *search) judge(t *topic, counts store.LaneStats) lane {
 	s.lookedAt++
-	settings := t.settings[counts.Lane]
+	q := s.queue(t, counts.Lane)
 	l := lane{
 		HeldLane: store.HeldLane{
-			Queue: s.queue(t, counts.Lane), Scheduled: counts.Scheduled, Ready: counts.Ready, Running: counts.Running,
+			Queue: q, Scheduled: counts.Scheduled, Ready: counts.Ready, Running: counts.Running,
 		},
-		topic: t, limits: settings.Settings.Limits().Over(t.policy.Resolved.Limits()), cooldown: counts.CooldownUntil,
+		subject: subject{queue: q, topic: t.policy, settings: t.settings[counts.Lane], names: listed},
 	}
-	l.addReasons(&counts, &settings, time.Now())
+	if !counts.CooldownUntil.After(time.Now()) {
+		counts.CooldownUntil = time.Time{}
+	}
+	l.cooldownUntil = counts.CooldownUntil
+	l.add(l.cooldown(&counts), l.probe(&counts))
+	if l.Scheduled+l.Ready > 0 {
+		l.add(l.topicPause(), l.lanePause())
+	}
+	if l.Ready > 0 {
+		l.add(l.full(l.Running), l.topicRate(t.rateUntil))
+	}
 	return l
+}
+
+// add adds those of the obstacles that there are.
+func (l *lane) add(all ...*job.Obstacle) {
+	for _, o := range all {
+		if o != nil {
+			l.Reasons = append(l.Reasons, *o)
+		}
+	}
+}
+
+// addOfState adds the obstacles that follow from the state of the queue: its rate, and a failed job that comes first.
+func (s *search) addOfState(ctx context.Context, l *lane, state *store.QueueState) error {
+	l.add(l.rate(state.NextStart))
+	if !l.limits().Ordered || state.Next.ID == "" || state.Running > 0 {
+		return nil
+	}
+	next, err := s.opts.Store.GetIn(ctx, l.Queue, state.Next)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil // it has ended since
+	case err != nil:
+		return err
+	case next.State == job.Scheduled && next.FailedAttempts > 0:
+		l.add(l.order(&next))
+	}
+	return nil
 }
 
 // readLane looks at the lane that the filter names. It reads what concerns that only, so that its answer needs no
@@ -324,7 +362,7 @@ func (s *search) readLane(ctx context.Context) error {
 	}
 	l := s.judge(t, state.LaneStats)
 	if l.hasState() {
-		err = s.addStateReasons(ctx, &l, state)
+		err = s.addOfState(ctx, &l, &state)
 	}
 	s.found = append(s.found, l)
 	return err
@@ -351,7 +389,7 @@ func (s *search) askStates(ctx context.Context) error {
 		l := asked[*i]
 		state, err := s.opts.Store.QueueState(ctx, l.Queue)
 		if err == nil {
-			err = s.addStateReasons(ctx, l, state)
+			err = s.addOfState(ctx, l, &state)
 		}
 		errs[*i] = err
 	})

@@ -1,4 +1,4 @@
-package held
+package obstacles
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func (s *search) readDetails(ctx context.Context, l *lane) error {
 // from due times and rungs.
 func (s *search) lastFailed(ctx context.Context, l *lane) (last *job.Job, err error) {
 	now := time.Now()
-	longest := max(l.longestRung(), l.cooldown.Sub(now))
+	longest := max(l.longestRung(), l.cooldownUntil.Sub(now))
 	page, err := s.opts.Store.List(ctx, store.Filter{
 		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane,
 		States: []job.State{job.Scheduled, job.Ready},
@@ -63,7 +63,7 @@ func (s *search) lastFailed(ctx context.Context, l *lane) (last *job.Job, err er
 		if j.FailedAttempts == 0 {
 			continue
 		}
-		terms := l.topic.policy.Resolved.Terms(j.Terms)
+		terms := l.topic.Resolved.Terms(j.Terms)
 		if attempted := j.DueAt.Add(-terms.Ladder.Rung(j.FailedAttempts)); last == nil || attempted.After(at) {
 			last, at = j, attempted
 		}
@@ -73,7 +73,7 @@ func (s *search) lastFailed(ctx context.Context, l *lane) (last *job.Job, err er
 
 // longestRung returns the longest wait of the topic's ladder.
 func (l *lane) longestRung() (longest time.Duration) {
-	for _, rung := range l.topic.policy.Resolved.Ladder {
+	for _, rung := range l.topic.Resolved.Ladder {
 		longest = max(longest, rung)
 	}
 	return longest
