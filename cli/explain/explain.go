@@ -4,11 +4,12 @@ package explain
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/console/words"
 )
 
 // Job is what is read of a job.
@@ -25,8 +26,9 @@ type Job struct {
 	CancelRequested        bool       `json:"cancel_requested"`
 	RetriesLeft            *int       `json:"retries_left"`
 	WaitingFor             *struct {
-		Kind, Detail string
-		Until        *time.Time
+		Kind, Facts string
+		Until       *time.Time
+		Remedy      remedy
 	} `json:"waiting_for"`
 	Effective *struct {
 		URL     string
@@ -55,6 +57,9 @@ type Job struct {
 		Actor  string
 	} `json:"events"`
 }
+
+// remedy is the request that ends what a job waits for.
+type remedy struct{ Action, Topic, Lane, ID string }
 
 // Headline says on one line what the state of the job is.
 func (j *Job) Headline() string {
@@ -174,23 +179,6 @@ func (j *Job) attempt(i int) string {
 	return text
 }
 
-// reasons says what a reason means.
-func reasons(reason string) string {
-	meaning := map[string]string{
-		"exhausted":    "all retries are used up",
-		"expired":      "its expiry passed, or would have before the next attempt",
-		"max_age":      "it became older than max_age of its topic, or would have before the next attempt",
-		"gave_up":      "the topic gives up on this status",
-		"nonretryable": "the receiver asked for no more attempts",
-		"blocked":      "its address may not be called",
-		"invalid":      "no request can be built from it",
-	}[reason]
-	if meaning == "" {
-		return reason
-	}
-	return meaning + " (" + reason + ")"
-}
-
 // outlook says what the job waits for and what happens next.
 func (j *Job) outlook(now time.Time) []string {
 	var all []string
@@ -198,7 +186,7 @@ func (j *Job) outlook(now time.Time) []string {
 	switch j.State {
 	case "delivered", "dead", "cancelled":
 		if j.State == "dead" {
-			say("It is dead because %s.", reasons(j.Reason))
+			say("It is dead because %s (%s).", words.Reason(j.Reason), j.Reason)
 		}
 		say("Nothing happens any more. ringback job revive %s sends it again.", j.ID)
 		if j.CallbackID != "" {
@@ -209,11 +197,14 @@ func (j *Job) outlook(now time.Time) []string {
 		say("Now: an attempt is being made%s.", j.to())
 	default:
 		if w := j.WaitingFor; w != nil {
-			say("Now: it waits for %s%s.", waits(w.Kind), until(w.Until, now))
-			say("     %s", asCommands(w.Detail))
+			say("Now: it waits%s.", until(w.Until, now))
+			say("     %s", w.Facts)
+			if command := w.Remedy.command(); command != "" {
+				say("     %s", command)
+			}
 		}
 		if w := j.WaitingFor; w != nil && w.Kind == "end" {
-			return all // its detail says what happens next
+			return all // its facts say what happens next
 		}
 		if at := j.notBefore(); at.After(now) {
 			say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock),
@@ -276,46 +267,18 @@ func (j *Job) afterwards() []string {
 	return all
 }
 
-// waits says what a kind of obstacle is.
-func waits(kind string) string {
-	meaning := map[string]string{
-		"due":         "its due time",
-		"retry":       "the time of its next attempt",
-		"end":         "its end",
-		"paused":      "the end of a pause",
-		"order":       "a job before it in its ordered lane",
-		"lane_full":   "an attempt of its lane to end",
-		"topic_full":  "an attempt of its topic to end",
-		"rate":        "the rate of its lane or topic",
-		"breaker":     "the breaker of its lane, which opened because the receiver failed",
-		"retry_after": "the pause that its receiver asked for",
-		"cooldown":    "the end of its lane's cooldown, which Ringback made",
-		"secret":      "a secret that can be read",
-		"worker":      "a free worker",
-	}[kind]
-	if meaning == "" {
-		return kind
+// command is the command for a remedy; empty: there is none.
+func (r *remedy) command() string {
+	about := []string{"topic", r.Action, r.Topic}
+	switch {
+	case !slices.Contains([]string{"run", "edit", "resume", "set", "put"}, r.Action):
+		return ""
+	case r.ID != "":
+		about = []string{"job", r.Action, r.ID}
+	case r.Lane != "":
+		about = []string{"lane", r.Action, r.Topic, r.Lane}
 	}
-	return meaning
-}
-
-// commandsOf are the commands that make the requests that sentences of the server name.
-var commandsOf = []struct {
-	request *regexp.Regexp
-	command string
-}{
-	{regexp.MustCompile(`POST /v1/jobs/(\S+)/run`), "ringback job run $1"},
-	{regexp.MustCompile(`DELETE /v1/jobs/(\S+)`), "ringback job cancel $1"},
-	{regexp.MustCompile(`POST /v1/topics/([^/\s]+)/lanes/(\S+)/resume`), "ringback lane resume $1 $2"},
-	{regexp.MustCompile(`POST /v1/topics/([^/\s]+)/resume`), "ringback topic resume $1"},
-}
-
-// asCommands puts commands in place of requests.
-func asCommands(text string) string {
-	for _, c := range commandsOf {
-		text = c.request.ReplaceAllString(text, c.command)
-	}
-	return text
+	return "ringback " + strings.Join(about, " ")
 }
 
 func until(t *time.Time, now time.Time) string {

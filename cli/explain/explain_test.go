@@ -15,8 +15,8 @@ func TestExplain_TellsWhatHappenedAndWhatComes(t *testing.T) {
 			`{"id":"j","topic":"t","method":"POST","state":"scheduled","attempts_made":2,` +
 				`"next_attempt_at":"2030-01-31T08:00:30Z","retries_left":1,
 			"effective":{"url":"http://x/","ladder":["15s","3m"],"retries":3,"max_age":"1d"},` +
-				`"waiting_for":{"kind":"breaker","until":"2030-01-31T08:01:20Z","detail":"POST ` +
-				`/v1/topics/t/lanes/l/resume it."},
+				`"waiting_for":{"kind":"breaker","until":"2030-01-31T08:01:20Z","facts":"The breaker of lane l ` +
+				`is open.","remedy":{"action":"resume","topic":"t","lane":"l","id":null}},
 			"events":[{"at":"2030-01-31T08:00:00Z","kind":"created","actor":"shop-api"},{"at":"2030-01-31T08:00:04Z",` +
 				`"kind":"edited","fields":["url"],"actor":null}],
 			"attempts":[{"n":1,"kind":"attempt","started_at":"2030-01-31T08:00:01Z","duration_ms":12.3,"status":503,` +
@@ -32,8 +32,9 @@ func TestExplain_TellsWhatHappenedAndWhatComes(t *testing.T) {
   2030-01-31 08:00:03Z  attempt 2: no answer after 10s, timeout_headers: no header → again
   2030-01-31 08:00:04Z  edited (url)
 
-Now: it waits for the breaker of its lane, which opened because the receiver failed, until 2030-01-31 08:01:20Z (in 1m).
-     ringback lane resume t l it.
+Now: it waits, until 2030-01-31 08:01:20Z (in 1m).
+     The breaker of lane l is open.
+     ringback lane resume t l
 Next: attempt 3 (POST http://x/) at 2030-01-31 08:01:20Z (in 1m), not before.
 Then: if it fails, the next one follows after 3m or a little longer; 1 more retry until the job is dead (exhausted).
 It is also dead when it has been due for 1d (max_age).`,
@@ -41,14 +42,15 @@ It is also dead when it has been due for 1d (max_age).`,
 		"dead before its next attempt": {
 			`{"id":"j","topic":"t","state":"scheduled","retries_left":3,"next_attempt_at":"2030-01-31T08:10:00Z",` +
 				`"created_at":"2030-01-31T08:00:00Z",
-			"waiting_for":{"kind":"end","until":"2030-01-31T08:10:00Z","detail":"Will be dead ` +
-				`(max_age)."},"effective":{"url":"http://x/","retries":3}}`,
+			"waiting_for":{"kind":"end","until":"2030-01-31T08:10:00Z","facts":"Will be dead ` +
+				`(max_age).","remedy":{"action":"set","topic":"t"}},"effective":{"url":"http://x/","retries":3}}`,
 			`j of topic t is scheduled, without an attempt.
 
   2030-01-31 08:00:00Z  registered
 
-Now: it waits for its end, until 2030-01-31 08:10:00Z (in 9m40s).
-     Will be dead (max_age).`,
+Now: it waits, until 2030-01-31 08:10:00Z (in 9m40s).
+     Will be dead (max_age).
+     ringback topic set t`,
 		},
 		"running": {
 			`{"id":"j","topic":"t","method":"POST","state":"running","retries_left":0,"cancel_requested":true,` +
@@ -75,13 +77,14 @@ Nothing happens any more. ringback job revive j sends it again.
 Its end is reported by the job rb:c: ringback explain rb:c`,
 		},
 		"unknown words": {
-			`{"id":"j","topic":"t","state":"held","waiting_for":{"kind":"new_kind","detail":"Because."},` +
+			`{"id":"j","topic":"t","state":"held","waiting_for":{"kind":"new_kind",` +
+				`"facts":"Because.","remedy":{"action":"wave","id":"j"}},` +
 				`"created_at":"2030-01-31T08:00:00Z"}`,
 			`j of topic t is held, without an attempt.
 
   2030-01-31 08:00:00Z  registered
 
-Now: it waits for new_kind.
+Now: it waits.
      Because.
 Next: attempt 1, as soon as nothing keeps it.`,
 		},

@@ -22,12 +22,13 @@ import (
 // jobData is the data of the page of a job.
 type jobData struct {
 	Job *client.JobInfo
-	// Lead says what is going on, Detail what to do about it.
-	Lead, LeadClass, Detail string
-	Entries                 []entry
-	Picture                 template.HTML
-	Labels                  []web.Link
-	Origin                  *web.Link
+	// Lead says what is going on, and Remedy is what ends that; nil: nothing, or what the page has anyway.
+	Lead, LeadClass string
+	Remedy          *web.Remedy
+	Entries         []entry
+	Picture         template.HTML
+	Labels          []web.Link
+	Origin          *web.Link
 	// URL is where the next attempt goes, Headers are the job's own.
 	URL           string
 	URLNote       string
@@ -70,8 +71,8 @@ func jobPage(v *web.Visit, d *jobData, status int) *web.Page {
 func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	d := &jobData{Job: j, Entries: timeline(j), Headers: headerLines(j.Headers)}
 	d.Lead, d.LeadClass = leadOf(j, v.Now)
-	if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" { // of these, the lead says all
-		d.Detail = j.WaitingFor.Detail
+	if w := j.WaitingFor; w != nil && w.Kind != "retry" && (w.Remedy == nil || w.Remedy.ID != j.ID) {
+		d.Remedy = v.Remedy(w.Remedy)
 	}
 	d.Picture = picture(d.Entries, j, v.Now.UTC())
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {

@@ -39,9 +39,12 @@ func TestJob_SaysWhatIsGoingOn(t *testing.T) {
 		_, err := site.API.PauseTopic(t.Context(), "mail", "<b>moving</b>")
 		require.NoError(t, err)
 		site.Advance(10 * time.Second)
-		text := consoletest.Text(site.Get("jobs/later-1").OK())
-		require.Contains(t, text, "waits for the end of a pause")
+		page := site.Get("jobs/later-1").OK()
+		text := consoletest.Text(page)
+		require.Contains(t, text, "Attempt 1 of 10 waits. Topic mail is paused since ")
 		require.Contains(t, text, "<b>moving</b>")
+		require.NotContains(t, text, "POST /v1/topics")
+		require.Contains(t, page, `action="../topics/mail/resume"`)
 		require.Contains(t, consoletest.Text(site.Get("jobs/nothing").Is(http.StatusNotFound)), "Not found")
 	})
 }
@@ -199,7 +202,8 @@ func TestActions_ChangeTheJob(t *testing.T) {
 		require.Contains(t, site.Follow(site.Post("jobs/later-1/run", "revision", "1")).OK(), "Job later-1 is due now.")
 		site.Advance(time.Second)
 		require.Equal(t, client.Delivered, state("later-1"))
-		text := consoletest.Text(site.Get("jobs/later-1").OK())
+		page := site.Get("jobs/later-1").OK()
+		text := consoletest.Text(page)
 		require.Contains(t, text, "run now by mia")
 
 		require.Contains(t, site.Follow(site.Post("jobs/retry-1/cancel", "revision", "1")).OK(),

@@ -47,20 +47,14 @@ func waiting(j *client.JobInfo, now time.Time) (sentence, class string) {
 	case "retry":
 		return words.Sentence(n + " follows " + words.In(w.Until, now) + lastAnswer(j)), "warn"
 	case "end":
-		return words.Sentence("Dead " + words.In(w.Until, now) + ", without another attempt" + lastAnswer(j)), "bad"
+		sentence = "Dead " + words.In(w.Until, now) + ", without another attempt" + lastAnswer(j)
+		return words.Sentence(sentence) + " " + w.Facts, "bad"
 	}
-	sentence = n + " waits" + until + " for " + waitsFor(j)
+	sentence = n + " waits" + until
 	if !j.ExpiresAt.IsZero() && j.ExpiresAt.Before(w.Until) {
 		sentence += "; the job expires " + words.In(j.ExpiresAt, now) + ", before that"
 	}
-	return words.Sentence(sentence), "warn"
-}
-
-// waitsFor says what an unfinished job waits for, with its lane and its topic by name.
-func waitsFor(j *client.JobInfo) string {
-	lane, topic := "lane "+j.Lane, "topic "+j.Topic
-	return strings.NewReplacer("its lane or topic", lane+" or "+
-		topic, "its lane", lane, "its topic", topic).Replace(words.WaitingFor(j.WaitingFor.Kind))
+	return words.Sentence(sentence) + " " + w.Facts, "warn"
 }
 
 // attemptOf names the next attempt, and how many there will be at most.

@@ -12,6 +12,13 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
+// held returns what a job waits for.
+func held(until time.Time) *client.WaitingFor {
+	return &client.WaitingFor{
+		Kind: "obstacle_of_tomorrow", Obstacle: client.Obstacle{Until: until, Facts: "Lane a is full."},
+	}
+}
+
 func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 	now := time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC)
 	until := now.Add(59*time.Minute + 51*time.Second)
@@ -41,43 +48,22 @@ func TestLead_SaysWhyAJobDoesNotRun(t *testing.T) {
 		{
 			client.JobInfo{
 				State: client.Scheduled, RetriesLeft: new(1), AttemptsMade: 1, Attempts: failed,
-				WaitingFor: &client.WaitingFor{Kind: "end", Obstacle: client.Obstacle{Until: until}},
+				WaitingFor: &client.WaitingFor{Kind: "end", Obstacle: client.Obstacle{
+					Until: until, Facts: "Its max_age is 1h.",
+				}},
 			},
-			"Dead in 59m51s, without another attempt; attempt 1 was answered 503 after 31ms.",
+			"Dead in 59m51s, without another attempt; attempt 1 was answered 503 after 31ms. Its max_age is 1h.",
 		},
 		{
-			client.JobInfo{
-				State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, Attempts: refused,
-				WaitingFor: &client.WaitingFor{Kind: "breaker", Obstacle: client.Obstacle{Until: until}},
-			},
-			"Attempt 2 of 3 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
-				"failed.",
+			client.JobInfo{State: client.Ready, RetriesLeft: new(1), AttemptsMade: 1, WaitingFor: held(until)},
+			"Attempt 2 of 3 waits 59m51s. Lane a is full.",
 		},
 		{
-			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: &client.WaitingFor{
-				Kind: "breaker", Obstacle: client.Obstacle{Until: until},
-			}},
-			"Attempt 1 waits 59m51s for the breaker of lane pay.example:443, which opened because the receiver " +
-				"failed; the job expires in 20m, before that.",
+			client.JobInfo{State: client.Ready, ExpiresAt: now.Add(20 * time.Minute), WaitingFor: held(until)},
+			"Attempt 1 waits 59m51s; the job expires in 20m, before that. Lane a is full.",
 		},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "breaker"}}, "Attempt 1 waits for " +
-			"the breaker of lane pay.example:443, which opened because the receiver failed."},
-		{
-			client.JobInfo{State: client.Ready, RetriesLeft: new(0), WaitingFor: &client.WaitingFor{Kind: "paused"}},
-			"Attempt 1 of 1 waits for the end of a pause.",
-		},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "rate", Obstacle: client.Obstacle{Until: now.Add(3 *
-			time.Second)}}}, "Attempt 1 waits 3s for the rate of lane pay.example:443 or topic pay."},
-		{
-			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "lane_full", Obstacle: client.Obstacle{Until: now}}},
-			"Attempt 1 waits for an attempt of lane pay.example:443 to end.",
-		},
-		{client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "topic_full"}}, "Attempt 1 waits " +
-			"for an attempt of topic pay to end."},
-		{
-			client.JobInfo{State: client.Ready, WaitingFor: &client.WaitingFor{Kind: "quota_of_tomorrow"}},
-			"Attempt 1 waits for quota_of_tomorrow.",
-		},
+		{client.JobInfo{State: client.Ready, WaitingFor: held(time.Time{})}, "Attempt 1 waits. Lane a is full."},
+		{client.JobInfo{State: client.Ready, WaitingFor: held(now)}, "Attempt 1 waits. Lane a is full."},
 		{client.JobInfo{State: client.Ready, AttemptsMade: 1, Attempts: refused, NextAttemptAt: now}, "Attempt 2 is " +
 			"due now; attempt 1 got no answer: the connection was refused."},
 		{client.JobInfo{State: client.Running, RetriesLeft: new(2), AttemptsMade: 1}, "Attempt 2 of 4 runs now."},
@@ -148,7 +134,7 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2030, 1, 31, 8, 0, s, 0, time.UTC) }
 	j := &client.JobInfo{
 		Lane: "pay.example:443", State: client.Scheduled, CreatedAt: at(0), AttemptsMade: 3, NextAttemptAt: at(50),
-		ExpiresAt: at(59), WaitingFor: &client.WaitingFor{Kind: "breaker", Obstacle: client.Obstacle{Until: at(55)}}, Attempts: []client.Attempt{
+		ExpiresAt: at(59), WaitingFor: held(at(55)), Attempts: []client.Attempt{
 			{AttemptSummary: client.AttemptSummary{N: 2, StartedAt: at(10), Status: 500, Verdict: "again"}},
 			{AttemptSummary: client.AttemptSummary{N: 3, StartedAt: at(30), Kind: "lost"}},
 		},
@@ -169,7 +155,7 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 	}, texts)
 	next := timeline(j)[5]
 	require.Equal(t, at(55), next.At)
-	why := "it waits for the breaker of lane pay.example:443, which opened because the receiver failed"
+	const why = "lane a is full"
 	require.Equal(t, why, next.Why)
 
 	j.ExpiresAt = at(54)

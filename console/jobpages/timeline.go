@@ -207,7 +207,7 @@ func ending(j *client.JobInfo) []entry {
 	if j.State == client.Running {
 		text += " runs now"
 	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
-		why = "it waits for " + waitsFor(j)
+		why = words.Clause(w.Facts)
 	}
 	expiry := entry{
 		At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later",

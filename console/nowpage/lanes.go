@@ -24,13 +24,11 @@ type lane struct {
 
 // reason is why a lane holds jobs back.
 type reason struct {
+	client.Obstacle
+
 	Pill   web.Pill
 	Before string // words before Until
-	Until  time.Time
-	Since  time.Time
-	By     string
-	Note   string
-	Detail string
+	Remedy *web.Remedy
 }
 
 // failure is the newest failed attempt of a lane.
@@ -100,7 +98,7 @@ func (s *state) lanes() []lane {
 			if !ok {
 				pill = web.Pill{Class: "plain", Text: reasonWords(r.Code)}
 			}
-			l.Reasons = append(l.Reasons, reason{pill, untilWords(r.Code), r.Until, r.Since, r.By, r.Note, r.Detail})
+			l.Reasons = append(l.Reasons, reason{r, pill, untilWords(r.Code), s.v.Remedy(r.Remedy)})
 		}
 		if f := item.LastFailure; f != nil {
 			l.Failure = &failure{

@@ -143,29 +143,14 @@ func (p *lanePage) newLead(now time.Time) lead {
 	if waiting == 0 && r.Running == 0 && !r.Paused && !p.Topic.Paused {
 		jobs = "No job waits."
 	}
-	cooling := r.Cooling(now)
-	until := ""
-	if !cooling.IsZero() {
-		until = "until " + words.When(cooling, now, nil) + " (" + words.In(cooling, now) + ")"
-	}
 	t := p.Topic
 	switch {
 	case t.Paused:
 		return lead{"warn", pauseText("Its topic is paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + jobs}
 	case r.Paused:
 		return lead{"warn", pauseText("Paused", r.PausedBy, r.PausedAt, r.PauseNote, now) + " " + jobs}
-	case r.Breaker == "open":
-		return lead{"bad", words.Sentence("Its breaker is open", until) + " " + jobs + p.failure(now)}
-	case r.Breaker == "half_open":
-		return lead{"warn", "Its breaker is half open: one attempt, the probe, decides whether it closes. " + jobs +
-			p.failure(now)}
-	case !cooling.IsZero():
-		return lead{"warn", words.Sentence(p.cooldown(), until) + " " + jobs}
 	case len(p.Held) > 0:
-		return lead{"warn", words.Sentence(p.Held[0].Detail) + " " + jobs}
-	case r.Ready > 0 && r.Limit > 0 && r.Running >= int64(r.Limit):
-		return lead{"warn", words.Sentence("At its limit:", words.CountVerb(r.Running, "attempt", "is", "are"),
-			"in flight") + " " + jobs}
+		return p.heldLead(&p.Held[0], jobs, now)
 	case waiting == 0 && r.Running == 0:
 		return lead{Text: "No job waits."}
 	case p.Unknown:
@@ -180,17 +165,21 @@ func (p *lanePage) newLead(now time.Time) lead {
 	return lead{Text: words.Sentence("No job is ready:", words.LowerFirst(jobs))}
 }
 
-// cooldown says why the lane has a cooldown. Of a lane without jobs that is not known.
-func (p *lanePage) cooldown() string {
-	for _, r := range p.Held {
-		switch r.Code {
-		case "retry_after":
-			return "Its receiver asked for a pause"
-		case "cooldown":
-			return "Ringback leaves it alone"
-		}
+// heldLead says what holds the lane, and what its receiver did if it is in trouble.
+func (p *lanePage) heldLead(o *client.Obstacle, jobs string, now time.Time) lead {
+	l := lead{"warn", o.Facts}
+	if !o.Until.IsZero() {
+		l.Text += " It ends at " + words.When(o.Until, now, nil) + " (" + words.In(o.Until, now) + ")."
 	}
-	return "It has a cooldown"
+	l.Text += " " + jobs
+	switch p.Row.Breaker {
+	case "open":
+		l.Class = "bad"
+		fallthrough
+	case "half_open":
+		l.Text += p.failure(now)
+	}
+	return l
 }
 
 // failure says what the receiver did last.

@@ -32,12 +32,14 @@ func TestLane_SaysWhatHoldsIt(t *testing.T) {
 		require.Equal(t, "No job is ready: 1 job waits.", show("fine.example:443"))
 		site.Register(client.Job{ID: "b", Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
-		require.Equal(t, "Its breaker is open until 01:00:00 (in 1h). 1 job waits. Its last attempt failed 1s ago, "+
-			"because the connection was refused.",
+		require.Equal(t, "The breaker is open after failures in a row: when its cooldown ends, one job is attempted "+
+			"as a probe. It ends at 01:00:00 (in 1h). 1 job waits. Its last attempt failed 1s ago, because the "+
+			"connection was refused.",
 			show("refused.example:443"))
 		site.Register(client.Job{ID: "c", Topic: "order", URL: "https://busy.example/"})
 		site.Advance(time.Second)
-		require.Contains(t, show("busy.example:443"), "Its receiver asked for a pause until 00:01:01 (in")
+		require.Contains(t, show("busy.example:443"), "The receiver asked for a pause (Retry-After), which holds for "+
+			"the whole lane. It ends at 00:01:01 (in")
 		_, err := site.API.PauseLane(t.Context(), "order", "fine.example:443", "maintenance")
 		require.NoError(t, err)
 		require.Equal(t, "Paused by root since 00:00:02 (just now): “maintenance”. 1 job waits.",
@@ -124,6 +126,7 @@ func TestLane_SaysWhatHoldsItBehindManyWorseLanes(t *testing.T) {
 		site.Advance(time.Second)
 		page := site.Get("topics/order/lanes/x").OK()
 		require.Contains(t, lead(t, page), "The lane has used up its lane_rate of 1/h")
+		require.Contains(t, page, `<a href="../../../topics/order">Settings of topic order</a>`)
 		require.NotContains(t, page, "Nothing holds it")
 	})
 }

@@ -89,7 +89,7 @@ func nextOf(j *client.JobInfo, now time.Time) string {
 	case j.State == client.Running:
 		return "attempt " + strconv.Itoa(j.AttemptsMade+1) + " runs now"
 	case j.WaitingFor != nil && j.WaitingFor.Kind != "due" && j.WaitingFor.Kind != "retry":
-		return "it waits for " + words.WaitingFor(j.WaitingFor.Kind)
+		return words.Clause(j.WaitingFor.Facts)
 	}
 	text := "attempt " + strconv.Itoa(j.AttemptsMade+1)
 	if j.NextAttemptAt.After(now) {

@@ -88,44 +88,6 @@ var errorClasses = vocabulary{
 // ErrorClass returns why an attempt got no complete answer, as a clause after "because".
 func ErrorClass(code string) string { return errorClasses.of(code) }
 
-var waits = vocabulary{
-	"due":         "its due time",
-	"retry":       "the time of its next attempt",
-	"end":         "its end",
-	"paused":      "the end of a pause",
-	"order":       "a job before it in its ordered lane",
-	"lane_full":   "an attempt of its lane to end",
-	"topic_full":  "an attempt of its topic to end",
-	"rate":        "the rate of its lane or topic",
-	"breaker":     "the breaker of its lane, which opened because the receiver failed",
-	"retry_after": "the pause that its receiver asked for",
-	"cooldown":    "the end of its lane's cooldown, which Ringback made",
-	"secret":      "a secret that can be read",
-	"worker":      "a free worker",
-}
-
-// WaitingFor returns what a job waits for, after "waits for": the kind of its waiting_for.
-func WaitingFor(kind string) string { return waits.of(kind) }
-
-var holds = vocabulary{
-	"due":         "not due yet",
-	"retry":       "waits for its next attempt",
-	"end":         "will be dead without another attempt",
-	"paused":      "paused",
-	"order":       "waits for a job before it",
-	"lane_full":   "at the limit of the lane",
-	"topic_full":  "at the limit of the topic",
-	"rate":        "at its rate",
-	"breaker":     "breaker open",
-	"retry_after": "the receiver asked for a pause",
-	"cooldown":    "in a cooldown by Ringback",
-	"secret":      "a secret is not readable",
-	"worker":      "waits for a free worker",
-}
-
-// HoldReason returns why a job is held, in few words for a list: the kind of its waiting_for.
-func HoldReason(kind string) string { return holds.of(kind) }
-
 var breakers = vocabulary{
 	"closed":    "closed",
 	"open":      "open",

@@ -67,6 +67,9 @@ func LowerFirst(text string) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
+// Clause returns a sentence as a part of another one, without its capital letter and its full stop.
+func Clause(sentence string) string { return LowerFirst(strings.TrimSuffix(sentence, ".")) }
+
 // UpperFirst returns a text with its first letter in upper case, to begin a sentence.
 func UpperFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
