@@ -11,35 +11,6 @@ import (
 	"github.com/ringback/ringback/console/words"
 )
 
-// lane is a lane that holds jobs back.
-type lane struct {
-	Topic, Lane      string
-	TopicTo, LaneTo  string
-	JobsTo           string
-	Reasons          []reason
-	Failure          *failure // nil: none is known
-	Waiting, Running int64
-	Oldest           time.Time
-}
-
-// reason is why a lane holds jobs back.
-type reason struct {
-	client.Obstacle
-
-	Pill   web.Pill
-	Before string // words before Until
-	Remedy *web.Remedy
-}
-
-// failure is the newest failed attempt of a lane.
-type failure struct {
-	Words string
-	Error string
-	At    time.Time
-	JobID string
-	JobTo string
-}
-
 // reasons are the words and colours of reasons.
 var reasons = map[string]web.Pill{
 	"breaker_open":      {Class: "open", Text: "breaker open"},
@@ -54,16 +25,16 @@ var reasons = map[string]web.Pill{
 	"topic_rate":        {Class: "warn", Text: "at the rate of its topic"},
 }
 
-// reasonWords returns why a lane holds jobs back, in few words. Later versions of the API may have other codes.
-func reasonWords(code string) string {
+// Pill returns why a lane holds jobs back, in few words. Later versions of the API may have other codes.
+func (*state) Pill(code string) web.Pill {
 	if pill, ok := reasons[code]; ok {
-		return pill.Text
+		return pill
 	}
-	return strings.ReplaceAll(code, "_", " ")
+	return web.Pill{Class: "plain", Text: strings.ReplaceAll(code, "_", " ")}
 }
 
-// failureWords returns what came of a failed attempt, as a clause.
-func failureWords(f *client.LaneFailure) string {
+// Failure returns what came of a failed attempt, as a clause.
+func (*state) Failure(f *client.LaneFailure) string {
 	switch {
 	case f.Status != 0:
 		return fmt.Sprintf("answered %d", f.Status)
@@ -74,39 +45,18 @@ func failureWords(f *client.LaneFailure) string {
 	}
 }
 
-func (s *state) laneTo(topic, lane string) string { return s.v.Path("topics", topic, "lanes", lane) }
+// Waiting returns the number of jobs of a lane that wait, due or not.
+func (*state) Waiting(l *client.HeldLane) int64 { return l.Scheduled + l.Ready }
 
 // lanes returns the lanes that hold jobs back, but for those that only wait for their topic's pause.
-func (s *state) lanes() []lane {
+func (s *state) lanes() (lanes []*client.HeldLane) {
 	if s.held == nil {
 		return nil
 	}
-	var lanes []lane
 	for i := range s.held.Items {
-		item := &s.held.Items[i]
-		if isPausedOnly(item) {
-			continue
+		if item := &s.held.Items[i]; !isPausedOnly(item) {
+			lanes = append(lanes, item)
 		}
-		l := lane{
-			Topic: item.Topic, Lane: item.Lane, TopicTo: s.v.Path("topics", item.Topic),
-			LaneTo:  s.laneTo(item.Topic, item.Lane),
-			JobsTo:  s.v.PathQuery(s.v.Path("jobs"), "topic", item.Topic, "lane", item.Lane),
-			Waiting: item.Scheduled + item.Ready, Running: item.Running, Oldest: item.OldestDueAt,
-		}
-		for _, r := range item.Reasons {
-			pill, ok := reasons[r.Code]
-			if !ok {
-				pill = web.Pill{Class: "plain", Text: reasonWords(r.Code)}
-			}
-			l.Reasons = append(l.Reasons, reason{r, pill, untilWords(r.Code), s.v.Remedy(r.Remedy)})
-		}
-		if f := item.LastFailure; f != nil {
-			l.Failure = &failure{
-				Words: failureWords(f), Error: f.Error, At: f.At, JobID: f.JobID,
-				JobTo: s.v.Path("jobs", f.JobID),
-			}
-		}
-		lanes = append(lanes, l)
 	}
 	return lanes
 }

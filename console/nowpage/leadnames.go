@@ -42,16 +42,8 @@ func (s *state) failing() (lanes []*client.HeldLane, more bool) {
 }
 
 // holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.
-func (s *state) holding() (lanes []*client.HeldLane) {
-	if s.held == nil {
-		return nil
-	}
-	for i := range s.held.Items {
-		if item := &s.held.Items[i]; failingReason(item) == nil && !isPausedOnly(item) {
-			lanes = append(lanes, item)
-		}
-	}
-	return lanes
+func (s *state) holding() []*client.HeldLane {
+	return slices.DeleteFunc(s.lanes(), func(l *client.HeldLane) bool { return failingReason(l) != nil })
 }
 
 // failingReason returns why a lane's receiver is in trouble; nil: it is not.
@@ -68,28 +60,28 @@ func failingReason(l *client.HeldLane) *client.Obstacle {
 func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
 	s.addList(l, len(lanes), func(i int) {
 		lane := lanes[i]
-		l.addLink(lane.Lane, s.laneTo(lane.Topic, lane.Lane))
+		l.addLink(lane.Lane, s.v.Path("topics", lane.Topic, "lanes", lane.Lane))
 		l.add(" (")
 		reason := failingReason(lane)
 		if f := lane.LastFailure; reason != nil && f != nil {
-			l.add("%s at ", failureWords(f))
+			l.add("%s at ", s.Failure(f))
 			l.addTime(f.At)
 			l.add(", ")
 		}
 		if reason == nil {
 			reason = &lane.Reasons[0]
 		}
-		l.add("%s", reasonWords(reason.Code))
+		l.add("%s", s.Pill(reason.Code).Text)
 		if !reason.Until.IsZero() {
-			l.add("%s", untilWords(reason.Code))
+			l.add("%s", s.Until(reason.Code))
 			l.addTime(reason.Until)
 		}
 		l.add(")")
 	})
 }
 
-// untilWords returns how the end of a reason is said.
-func untilWords(code string) string {
+// Until returns the words before the end of a reason.
+func (*state) Until(code string) string {
 	if code == "retry_after" { // it may have asked for more
 		return ", left alone until "
 	}

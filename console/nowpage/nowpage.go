@@ -38,7 +38,7 @@ type now struct {
 	Cards []card
 	// Charts are nil while there is nothing to draw.
 	Charts *charts
-	Lanes  []lane
+	Lanes  []*client.HeldLane
 	// LanesNote says what the table of lanes lacks.
 	LanesNote string
 	Paused    []pause

@@ -23,7 +23,7 @@ func (f *Finder) Explain(ctx context.Context, j *job.Job) *job.Explanation {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	x := explanation{
-		subject: subject{queue: j.Queue, names: namesOf(j.Queue)}, opts: &f.opts, job: j,
+		Finder: f, subject: subject{queue: j.Queue, names: namesOf(j.Queue)}, job: j,
 	}
 	err := x.read(limited)
 	if err != nil {
@@ -49,9 +49,9 @@ func (f *Finder) warn(ctx context.Context, message string, j *job.Job, err error
 
 // explanation is what is known of one job.
 type explanation struct {
+	*Finder
 	subject
 
-	opts  *Options
 	job   *job.Job
 	terms policy.Terms
 	state store.QueueState
@@ -64,7 +64,7 @@ func (x *explanation) read(ctx context.Context) error {
 	var reads sync.WaitGroup
 	var topicErr, laneErr error
 	reads.Go(func() { x.topic, topicErr = x.opts.Policies.Current(ctx, x.job.Namespace, x.job.Topic) })
-	reads.Go(func() { x.settings, laneErr = x.readLane(ctx) })
+	reads.Go(func() { x.settings, laneErr = x.settingsOf(ctx, x.queue) })
 	if x.job.State != job.Running {
 		reads.Go(func() { x.state, x.stateErr = x.opts.Store.QueueState(ctx, x.job.Queue) })
 	}
@@ -76,8 +76,9 @@ func (x *explanation) read(ctx context.Context) error {
 	return nil
 }
 
-func (x *explanation) readLane(ctx context.Context) (store.Lane, error) {
-	lanes, err := x.opts.Store.GetLanes(ctx, []job.Queue{x.job.Queue})
+// settingsOf returns the settings of a lane.
+func (f *Finder) settingsOf(ctx context.Context, q job.Queue) (store.Lane, error) {
+	lanes, err := f.opts.Store.GetLanes(ctx, []job.Queue{q})
 	if err != nil {
 		return store.Lane{}, err
 	}

@@ -24,6 +24,7 @@ package obstacles
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -104,7 +105,7 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 		}
 		s.exact = false // the store was too slow
 	}
-	s.found = slices.DeleteFunc(s.found, func(l lane) bool { return len(l.Reasons) == 0 })
+	s.found = slices.DeleteFunc(s.found, func(l *lane) bool { return len(l.Reasons) == 0 })
 	for _, l := range s.found {
 		slices.SortStableFunc(l.Reasons,
 			func(a, b job.Obstacle) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
@@ -112,11 +113,12 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	slices.SortFunc(s.found, compare)
 	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
 	found := s.found[:min(len(s.found), filter.Limit)]
-	inParallel(found[:min(len(found), maxDetails)], func(l *lane) {
+	_ = inParallel(found[:min(len(found), maxDetails)], func(l *lane) error {
 		if err := s.readDetails(limited, l); err != nil && ctx.Err() == nil {
 			f.log.Warn("reading the details of a held lane failed, answering without", "topic", l.Queue.Topic, "lane",
 				l.Queue.Lane, "err", err)
 		}
+		return nil
 	})
 	for _, l := range found {
 		all.Lanes = append(all.Lanes, l.HeldLane)
@@ -124,18 +126,19 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	return all, nil
 }
 
-// inParallel calls do with each item, atOnce of them at a time.
-func inParallel[T any](items []T, do func(*T)) {
+// inParallel calls do with each item, atOnce of them at a time, and returns all errors.
+func inParallel[T any](items []T, do func(T) error) error {
 	var all sync.WaitGroup
-	room := make(chan struct{}, atOnce)
-	for i := range items {
+	room, errs := make(chan struct{}, atOnce), make([]error, len(items))
+	for i, item := range items {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			do(&items[i])
+			errs[i] = do(item)
 		})
 	}
 	all.Wait()
+	return errors.Join(errs...)
 }
 
 // severity orders lanes by their worst reason, and the reasons of a lane.
@@ -146,7 +149,7 @@ var severity = map[job.ObstacleCode]int{
 }
 
 // compare orders lanes, the worst first: by severity, then by the jobs that wait.
-func compare(a, b lane) int {
+func compare(a, b *lane) int {
 	return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Ready, a.Ready),
 		cmp.Compare(b.Scheduled, a.Scheduled),
 		cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.Lane, b.Queue.Lane))

@@ -21,7 +21,7 @@ type search struct {
 
 	stored   *policies.Set
 	topics   []*topic
-	found    []lane // those that hold jobs back, or may do so by their rate or order
+	found    []*lane // those that hold jobs back, or may do so by their rate or order
 	lookedAt int
 	exact    bool
 }
@@ -36,9 +36,10 @@ type topic struct {
 	settings    map[string]store.Lane
 	allSettings bool
 	visited     bool
-	peeked      map[string]bool // lanes that were looked at ahead of their place
-	after       string          // the last lane that was looked at
-	ended       bool            // all lanes were looked at
+	peeked      map[string]bool   // lanes that were looked at ahead of their place
+	after       string            // the last lane that was looked at
+	ended       bool              // all lanes were looked at
+	page        []store.LaneStats // the lanes that are looked at next
 }
 
 // lane is a lane that may hold jobs back.
@@ -157,21 +158,10 @@ func (s *search) readRates(ctx context.Context) error {
 	if len(rated) > maxStates {
 		rated, s.exact = rated[:maxStates], false
 	}
-	errs := make([]error, len(rated))
-	inParallel(indexes(len(rated)), func(i *int) {
-		t := rated[*i]
-		t.rateUntil, errs[*i] = s.opts.Store.NextStart(ctx, s.filter.Namespace, t.Topic, t.policy.Resolved.Rate)
+	return inParallel(rated, func(t *topic) (err error) {
+		t.rateUntil, err = s.opts.Store.NextStart(ctx, s.filter.Namespace, t.Topic, t.policy.Resolved.Rate)
+		return err
 	})
-	return errors.Join(errs...)
-}
-
-// indexes returns 0 to n-1.
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // nextTopics returns the topics whose next lanes are looked at.
@@ -186,14 +176,18 @@ func (s *search) nextTopics() (next []*topic) {
 
 // visit looks at a page of lanes of each topic.
 func (s *search) visit(ctx context.Context, topics []*topic) error {
-	pages, errs := make([][]store.LaneStats, len(topics)), make([]error, len(topics))
-	inParallel(indexes(len(topics)), func(i *int) { pages[*i], errs[*i] = s.readLanes(ctx, topics[*i]) })
-	for i, t := range topics {
-		for _, l := range pages[i] {
-			s.look(t, l)
+	err := inParallel(topics, func(t *topic) (err error) {
+		t.page, err = s.readLanes(ctx, t)
+		return err
+	})
+	for _, t := range topics {
+		for _, counts := range t.page {
+			if l := s.judge(t, counts); len(l.Reasons) > 0 || l.hasState() {
+				s.found = append(s.found, l)
+			}
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // readLanes reads the counts of the next lanes of a topic, and their settings. It may be called for several topics at
@@ -272,13 +266,6 @@ func (s *search) queue(t *topic, lane string) job.Queue {
 	return job.Queue{Namespace: s.filter.Namespace, Topic: t.Topic, Lane: lane}
 }
 
-// look judges a lane by its counts and settings.
-func (s *search) look(t *topic, counts store.LaneStats) {
-	if l := s.judge(t, counts); len(l.Reasons) > 0 || l.hasState() {
-		s.found = append(s.found, l)
-	}
-}
-
 // hasState reports whether the state of the lane's queue may be a reason: due jobs wait, and have a rate or an order.
 func (l *lane) hasState() bool {
 	return l.Ready > 0 && (l.limits().Rate.Limited() || l.limits().Ordered)
@@ -288,10 +275,10 @@ func (l *lane) hasState() bool {
 func (l *lane) isUndecided() bool { return len(l.Reasons) == 0 || l.limits().Ordered }
 
 // judge returns a lane with the reasons that follow from its counts and settings.
-func (s *search) judge(t *topic, counts store.LaneStats) lane {
+func (s *search) judge(t *topic, counts store.LaneStats) *lane {
 	s.lookedAt++
 	q := s.queue(t, counts.Lane)
-	l := lane{
+	l := &lane{
 		HeldLane: store.HeldLane{
 			Queue: q, Scheduled: counts.Scheduled, Ready: counts.Ready, Running: counts.Running,
 		},
@@ -351,18 +338,18 @@ func (s *search) readLane(ctx context.Context) error {
 	if err != nil || state.Scheduled+state.Ready+state.Running == 0 {
 		return err
 	}
-	settings, err := s.opts.Store.GetLanes(ctx, []job.Queue{q})
+	settings, err := s.settingsOf(ctx, q)
 	if err != nil {
 		return err
 	}
-	t.Ready, t.settings = state.Ready, map[string]store.Lane{q.Lane: settings[0]}
+	t.Ready, t.settings = state.Ready, map[string]store.Lane{q.Lane: settings}
 	s.topics = []*topic{t}
 	if err := s.readRates(ctx); err != nil {
 		return err
 	}
 	l := s.judge(t, state.LaneStats)
 	if l.hasState() {
-		err = s.addOfState(ctx, &l, &state)
+		err = s.addOfState(ctx, l, &state)
 	}
 	s.found = append(s.found, l)
 	return err
@@ -372,26 +359,23 @@ func (s *search) readLane(ctx context.Context) error {
 // those with the most due jobs.
 func (s *search) askStates(ctx context.Context) error {
 	var asked []*lane
-	for i := range s.found {
-		if s.found[i].hasState() {
-			asked = append(asked, &s.found[i])
+	for _, l := range s.found {
+		if l.hasState() {
+			asked = append(asked, l)
 		}
 	}
 	slices.SortFunc(asked, func(a, b *lane) int {
-		return cmp.Or(compareBool(a.isUndecided(), b.isUndecided()), compare(*a, *b))
+		return cmp.Or(compareBool(a.isUndecided(), b.isUndecided()), compare(a, b))
 	})
 	if len(asked) > maxStates {
 		s.exact = s.exact && !asked[maxStates].isUndecided()
 		asked = asked[:maxStates]
 	}
-	errs := make([]error, len(asked))
-	inParallel(indexes(len(asked)), func(i *int) {
-		l := asked[*i]
+	return inParallel(asked, func(l *lane) error {
 		state, err := s.opts.Store.QueueState(ctx, l.Queue)
-		if err == nil {
-			err = s.addOfState(ctx, l, &state)
+		if err != nil {
+			return err
 		}
-		errs[*i] = err
+		return s.addOfState(ctx, l, &state)
 	})
-	return errors.Join(errs...)
 }
