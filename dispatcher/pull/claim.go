@@ -20,7 +20,17 @@ func (p *Puller) claim(ctx context.Context, c *client, from *picked) ([]store.Le
 		p.unpick(c.topic, from)
 		return nil, err
 	}
-	return p.claimGranted(ctx, c, from, g)
+	leased, err := p.claimGranted(ctx, c, from, g)
+	return p.unlessLate(ctx, g, leased), err
+}
+
+// unlessLate returns leased jobs unless they are too late for their topic's rate: it releases those.
+func (p *Puller) unlessLate(ctx context.Context, g grant, leased []store.LeasedJob) []store.LeasedJob {
+	if !g.isLate() {
+		return leased
+	}
+	p.Release(ctx, leased)
+	return nil
 }
 
 // claimGranted claims as many jobs of picked queues as were granted.
@@ -107,10 +117,6 @@ func (p *Puller) receive(
 	}
 	if len(refused) > 0 {
 		p.settleQuietly(lasting, from.shard, refused)
-		if g.isLate() { // by now
-			p.Release(lasting, leased)
-			leased = nil
-		}
 	}
 	return leased
 }

@@ -264,41 +264,67 @@ func TestLease_PassesManyJobsThatAreTooOld(t *testing.T) {
 		began := time.Now()
 		require.Empty(t, f.lease(p, 1, 3*time.Second))
 		require.LessOrEqual(t, time.Since(began), 5*time.Second, "the wait ends between claims")
-		require.Equal(t, []string{"a_good"}, ids(f.lease(p, 1, time.Minute)))
+		require.Len(t, f.lease(p, 1, time.Minute), 1)
 		require.LessOrEqual(t, f.count("Claim").Load(), int64(40))
 		require.Equal(t, job.Ready, f.get("a_better").State)
 	})
 }
 
-// slowEnd delays the replies to the ends of jobs.
-type slowEnd struct{ store.Shard }
+// slowSome delays the replies to some settlements.
+type slowSome struct {
+	store.Shard
+	isSlow func(first *store.Settlement) bool
+}
 
-func (s slowEnd) Settle(
+func (s slowSome) Settle(
 	ctx context.Context, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
 	errs, claimed, err := s.Shard.Settle(ctx, token, items, next)
-	if len(items) > 0 && items[0].Verdict.Kind == policy.Dead {
+	if len(items) > 0 && s.isSlow(&items[0]) {
 		time.Sleep(3 * time.Second)
 	}
 	return errs, claimed, err
 }
 
-func TestLease_ReleasesWhatIsTooLateForItsRateOnceOthersAreRefused(t *testing.T) {
+// slow returns a process for which some settlements are slow.
+func (f *fixture) slow(isSlow func(first *store.Settlement) bool) *pull.Puller {
+	f.store = wrapped{f.store, func(s store.Shard) store.Shard { return slowSome{s, isSlow} }}
+	p, _ := f.process()
+	return p
+}
+
+func TestLease_ReleasesWhatIsTooLateForItsRateOnceOthersAreRefusedOrReleased(t *testing.T) {
+	for limit, slow := range map[int]policy.Kind{10: policy.Dead, 1: policy.Released} {
+		synctest.Test(t, func(t *testing.T) {
+			f := start(t, 1, policy.Topic{LaneConcurrency: 10})
+			f.insert("a_old")
+			time.Sleep(time.Hour)
+			f.put(policy.Topic{
+				LaneConcurrency: 10, MaxAge: time.Minute, Rate: policy.Rate{Starts: 10, Per: 10 * time.Second},
+			})
+			f.insert("a_good", "a_more")
+			p := f.slow(func(first *store.Settlement) bool { return first.Verdict.Kind == slow })
+			require.Empty(t, f.lease(p, limit, time.Second))
+			require.Equal(t, job.Dead, f.get("a_old").State)
+			require.Equal(t, job.Ready, f.get("a_good").State)
+			require.Len(t, f.lease(p, 1, time.Minute), 1)
+		})
+	}
+}
+
+func TestSettle_ReleasesWhatIsTooLateForItsRateOnceLeasesAreExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limited := policy.Topic{MaxAge: time.Minute, Rate: policy.Rate{Starts: 10, Per: 10 * time.Second}}
-		f := start(t, 1, policy.Topic{LaneConcurrency: 10})
-		f.insert("a_old")
-		time.Sleep(time.Hour)
-		limited.LaneConcurrency = 10
-		f.put(limited)
-		f.insert("a_good")
-		fast := f.store
-		f.store = wrapped{fast, func(s store.Shard) store.Shard { return slowEnd{s} }}
-		p, _ := f.process()
-		require.Empty(t, f.lease(p, 10, time.Second))
-		require.Equal(t, job.Dead, f.get("a_old").State)
-		require.Equal(t, job.Ready, f.get("a_good").State)
-		require.Equal(t, []string{"a_good"}, ids(f.lease(p, 10, time.Minute)))
+		f := start(t, 1, policy.Topic{LaneConcurrency: 10, Rate: policy.Rate{Starts: 10, Per: 10 * time.Second}})
+		f.insert("a_1", "a_2", "a_3")
+		p := f.slow(func(first *store.Settlement) bool { return first.Extend > 0 })
+		leased := f.lease(p, 2, time.Minute)
+		errs, more, err := p.Settle(t.Context(), []store.LeaseReport{
+			f.report(leased[0], store.LeaseDone), f.report(leased[1], store.LeaseExtend),
+		}, new(request(1, time.Second)))
+		require.NoError(t, err)
+		require.Equal(t, []error{nil, nil}, errs)
+		require.Equal(t, []string{"a_3"}, ids(more))
+		require.EqualValues(t, 3, f.count("Permit").Load(), "the starts of the second were too late")
 	})
 }
 

@@ -104,7 +104,7 @@ func (p *Puller) settleAll(
 	if next == nil {
 		return nil
 	}
-	return next.leased
+	return p.unlessLate(ctx, next.grant, next.leased)
 }
 
 // nextClaim is a claim that is made with settlements.
