@@ -296,6 +296,39 @@ func TestWork_CountsNoJobAgainThatFailedMeanwhile(t *testing.T) {
 	})
 }
 
+// Jobs that were run fail meanwhile, are selected again, and are edited before it is their turn.
+func TestWork_CountsNoJobAgainThatIsEditedAfterItsSelection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 150
+		s := newModel(1)
+		jobs := make([]store.NewJob, n) // of one lane: those that fail wait behind the others
+		for i := range jobs {
+			jobs[i].Spec, jobs[i].Delay = job.Spec{ID: ref(i).ID, Queue: queue(0), URL: "https://a.example/"}, time.Hour
+		}
+		for _, result := range router.New(s).Insert(t.Context(), jobs) {
+			require.NoError(t, result.Err)
+		}
+		time.Sleep(time.Second)
+		startLate(t, s, time.Second)
+		id := create(t, s, orders()[store.WorkRun])
+		for range 60 {
+			time.Sleep(300 * time.Millisecond)
+			retry(t, s)
+			for i := range n {
+				found, err := router.New(s).Get(t.Context(), ref(i))
+				require.NoError(t, err)
+				if found.Version > 1 && found.Version < job.MaxEvents {
+					_, err = router.New(s).Replace(t.Context(), ref(i), store.Replacement{Kind: job.EventEdited})
+					require.NoError(t, err)
+				}
+			}
+		}
+		w := get(t, s, id)
+		require.Equal(t, store.WorkDone, w.State)
+		require.Equal(t, store.WorkCounts{Matched: n, Done: n}, w.WorkCounts)
+	})
+}
+
 // A step whose settlement is lost has run jobs. They are due before another turn of theirs when it is repeated, and
 // perhaps cannot be read then.
 func TestWork_CountsJobsThatALostStepHasRun(t *testing.T) {

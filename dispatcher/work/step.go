@@ -165,14 +165,15 @@ func (s *step) skip(ctx context.Context, early []target) (unread []target) {
 	}
 	found, _, errs := s.read(ctx, ids)
 	for i, t := range early {
-		mine := errs[i] == nil && s.isMine(&found[i])
+		var own error
+		if errs[i] == nil {
+			own = s.ownChange(&found[i], t)
+		}
 		switch {
 		case isUnavailable(errs[i]):
 			unread = append(unread, t)
-		case mine && found[i].Version == t.Version:
-			s.record(t.ID, outcome{kind: left})
-		case mine:
-			s.record(t.ID, outcome{kind: done})
+		case own != nil:
+			s.record(t.ID, s.outcomeOf(t.ID, own))
 		default:
 			s.record(t.ID, outcome{kind: skipped, reason: "due before its turn"})
 		}

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -169,8 +170,8 @@ func hasSecret(header map[string][]string) bool {
 	return false
 }
 
-// errLeft is the error of a job that this Work has changed before, and that was selected again. errMine is that of a
-// job which an earlier try of the step has changed.
+// errLeft is the error of a job that this Work had changed before it was selected again. errMine is that of a job which
+// an earlier try of the step has changed.
 var errLeft, errMine = errors.New("changed before"), errors.New("changed by an earlier try")
 
 // current reads a job of the plan. Errors: errLeft, errMine, and store.ErrVersion if it was changed otherwise.
@@ -182,12 +183,7 @@ func (s *step) current(ctx context.Context, t target) (job.Job, error) {
 	if err != nil {
 		return found, err
 	}
-	switch mine := s.isMine(&found); {
-	case mine && found.Version == t.Version:
-		err = errLeft
-	case mine:
-		err = errMine
-	case found.Version != t.Version:
+	if err = s.ownChange(&found, t); err == nil && found.Version != t.Version {
 		err = store.ErrVersion
 	}
 	return found, err
@@ -234,20 +230,26 @@ func (s *step) resolve(ctx context.Context, t target, err error, until time.Time
 		return errNotRead
 	}
 	found, failed := s.Jobs.Get(ctx, s.refOf(t.ID))
-	switch {
-	case failed != nil:
+	if failed != nil {
 		return failed
-	case s.isMine(&found):
-		return errMine
-	default:
-		return err
 	}
+	return cmp.Or(s.ownChange(&found, t), err)
 }
 
-// isMine reports whether this Work has changed a job.
-func (s *step) isMine(j *job.Job) bool {
+// ownChange returns errMine if this Work has changed a job since it was selected, errLeft if it has before, and nil if
+// it has not. Each version after the first has an event.
+func (s *step) ownChange(j *job.Job, t target) error {
 	actor := actorOf(s.ref.ID)
-	return slices.ContainsFunc(j.Events, func(e job.Event) bool { return e.Actor == actor })
+	isMine := func(e job.Event) bool { return e.Actor == actor }
+	selected := max(0, len(j.Events)-int(max(0, j.Version-t.Version)))
+	switch {
+	case slices.ContainsFunc(j.Events[selected:], isMine):
+		return errMine
+	case slices.ContainsFunc(j.Events[:selected], isMine):
+		return errLeft
+	default:
+		return nil
+	}
 }
 
 // isUnavailable reports whether a call may succeed later.

@@ -3,10 +3,11 @@
 // 500 jobs with the version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each
 // job once:
 //
-//   - A job whose version is another by now is counted as done if its history names this Work, and skipped otherwise.
+//   - A job whose version is another by now is counted as done if its history names this Work since it was selected,
+//     and skipped otherwise.
 //   - A job that the filter selects again, because it was changed and then failed or was moved, is left out if its
-//     history names this Work. Ended jobs are selected by their end, before the Work was created, so only some are
-//     looked at.
+//     history names this Work before that. Ended jobs are selected by their end, before the Work was created, so only
+//     some are looked at.
 //
 // Both need one of the newest job.MaxEvents changes by clients. Jobs that are registered after the Work was created are
 // not selected.
