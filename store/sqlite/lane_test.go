@@ -266,6 +266,8 @@ func TestPermit_GrantsAndAlarmsSurviveTheProcessAndExpire(t *testing.T) {
 	require.False(t, raise(s, false))
 	require.True(t, raise(s, true))
 	c.pass(20 * time.Second)
+	c.jump(time.Hour)
+	carry(t, s)
 
 	s, c = openCopyWithClock(t, o, c)
 	require.False(t, raise(s, true))

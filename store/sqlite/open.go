@@ -30,7 +30,8 @@ func (s *Store) load(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	m.Steps = clock.NewSteps(s.clock(), m.LastN+1)
+	m.StepsAhead = m.Revisions[table.StepsAhead]
+	m.Steps = clock.NewSteps(s.clock(), m.LastN+1, m.StepsAhead)
 	if err := s.db.Conn().Query(ctx, table.CountOutbox, func(v []driver.Value) error {
 		m.Outbox = db.Int(v[0])
 		return nil
@@ -61,7 +62,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	t.Ids = c.Int()
 	t.Alarm = c.Int() != 0
 	var err error
-	if t.Grants, err = throttle.ParseGrants(c.Next(), s.clock()); err != nil {
+	if t.Grants, err = throttle.ParseGrants(c.Next(), s.mem.Steps.Stored(s.clock())); err != nil {
 		s.env.Log.Error("topic permits unreadable, dropping them", "topic", t.Name.Name, "err", err)
 	}
 	s.mem.Ids += t.Ids

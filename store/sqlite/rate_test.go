@@ -26,6 +26,14 @@ func TestRate_IsExactOverARestartAndACrash(t *testing.T) {
 			require.NoError(t, s.Close())
 			return openWithClockAt(t, o, c.ms.Load())
 		},
+		"restart after the clock was set ahead": func(
+			t *testing.T, s *Store, o Options, c *twoClocks,
+		) (*Store, *twoClocks) {
+			c.jump(time.Hour)
+			carry(t, s)
+			require.NoError(t, s.Close())
+			return openWithClockAt(t, o, c.ms.Load())
+		},
 		"crash": func(t *testing.T, _ *Store, o Options, c *twoClocks) (*Store, *twoClocks) {
 			return openCopyWithClock(t, o, c)
 		},

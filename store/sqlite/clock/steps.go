@@ -21,6 +21,8 @@ const (
 type Steps struct {
 	// Pending is the sum of the steps since its last reset to 0 by the caller, in milliseconds.
 	Pending int64
+	// Ahead is the sum of the steps ahead that the processes of this database have seen, in milliseconds.
+	Ahead   int64
 	offset  int64 // of the wall clock against the monotonic clock, in milliseconds
 	eras    []era
 	walks   []walk
@@ -33,9 +35,16 @@ type era struct{ last, offset int64 }
 // A walk moves jobs after a step: those up to a number, from one offset to another.
 type walk struct{ cursor, from, to int64 }
 
-// NewSteps returns steps of a clock that shows now. first is the first number that will be given.
-func NewSteps(now Instant, first int64) Steps {
-	return Steps{offset: offsetOf(now), delayed: bits{first: first}}
+// NewSteps returns steps of a clock that shows now. first is the first number that will be given, and ahead the sum of
+// the steps ahead that earlier processes have seen.
+func NewSteps(now Instant, first, ahead int64) Steps {
+	return Steps{Ahead: ahead, offset: offsetOf(now), delayed: bits{first: first}}
+}
+
+// Stored returns an instant by whose wall clock throttles are stored: without the steps ahead, which would end them.
+func (c *Steps) Stored(now Instant) Instant {
+	now.Millis -= c.Ahead
+	return now
 }
 
 func offsetOf(now Instant) int64 {
@@ -49,6 +58,7 @@ func (c *Steps) Observe(now Instant, last int64) {
 		return
 	}
 	c.Pending += offset - c.offset
+	c.Ahead += max(0, offset-c.offset)
 	c.eras = append(c.eras, era{last, c.offset})
 	c.walks = append(c.walks, walk{last, c.offset, offset})
 	if len(c.eras) > MaxSteps {

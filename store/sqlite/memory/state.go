@@ -15,6 +15,8 @@ type Numbers struct {
 	LastBatch           int64
 	LastFirstAttempt    int64
 	Outbox, Ids         int64
+	// StepsAhead is Steps.Ahead as the database has it.
+	StepsAhead int64
 	// NextTTL is not later than the first end of a time to live among unfinished jobs; 0: it is not known.
 	NextTTL int64
 }

@@ -2,7 +2,7 @@
 -- milliseconds, durations milliseconds. Settings and attempts are JSON. What a job asks for is in jobs.spec,
 -- encoded by package job/codec. Package db adds the table wal_check.
 
-CREATE TABLE meta ( -- the newest revision of each kind of settings, and a row that Ping rewrites
+CREATE TABLE meta ( -- the newest revision of each kind of settings, steps_ahead, and a row that Ping rewrites
   key   TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) WITHOUT ROWID;

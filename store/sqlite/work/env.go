@@ -34,7 +34,7 @@ func (e *Env) Begin(tx *db.Tx) *Unit {
 
 // ParseThrottle reads a queue's stored throttle. An unreadable one is logged and dropped.
 func (e *Env) ParseThrottle(name job.Queue, column driver.Value, now clock.Instant) *throttle.Throttle {
-	g, err := throttle.Parse(column, now)
+	g, err := throttle.Parse(column, e.Mem.Steps.Stored(now))
 	if err != nil {
 		e.Log.Error("lane throttle unreadable, dropping its cooldown and rate", "topic", name.Topic,
 			"lane", name.Lane, "err", err)

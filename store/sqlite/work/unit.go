@@ -92,6 +92,13 @@ func (u *Unit) Flush() error {
 	if err := u.flushLeases(); err != nil {
 		return err
 	}
+	if ahead := u.Mem.Steps.Ahead; ahead != u.Mem.StepsAhead {
+		if err := u.Exec(table.UpdateMeta, table.StepsAhead, ahead); err != nil {
+			return err
+		}
+		u.Mem.StepsAhead = ahead
+	}
+	stored := u.Mem.Steps.Stored(u.Now)
 	for _, q := range u.toPlan {
 		if err := u.LoadHead(q); err != nil {
 			return err
@@ -105,7 +112,7 @@ func (u *Unit) Flush() error {
 		}
 		u.notifyWhenFree(q)
 		if q.Throttle != q.Saved.Throttle {
-			if err := u.Exec(table.UpdateThrottle, q.Throttle.Column(u.Now), q.Id); err != nil {
+			if err := u.Exec(table.UpdateThrottle, q.Throttle.Column(stored), q.Id); err != nil {
 				return err
 			}
 		}
@@ -123,7 +130,7 @@ func (u *Unit) Flush() error {
 		before.OldestID, before.KeptDone.Oldest, before.KeptDead.Oldest = t.OldestID, t.KeptDone.Oldest,
 			t.KeptDead.Oldest
 		if before.Grants != t.Grants || before.Alarm != t.Alarm {
-			if err := u.Exec(table.UpdateGrants, t.Grants.Column(u.Now), t.Alarm, t.Id); err != nil {
+			if err := u.Exec(table.UpdateGrants, t.Grants.Column(stored), t.Alarm, t.Id); err != nil {
 				return err
 			}
 			before.Grants, before.Alarm = t.Grants, t.Alarm
