@@ -11,9 +11,6 @@
 // A ledger that is part of no process records what the store has done and what receivers have got, and checks the
 // promises: after each step, and at the end, when all faults are over and every job has ended.
 //
-// In make test a seed fails if it fails in half of its runs. What fails more rarely is in the log of the test, and
-// fails make sim:
-//
 //	make sim                          the seeds of make test
 //	make sim SEED=17                  one seed, with its story
 //	make sim SEEDS=10000              that many, from 1 on

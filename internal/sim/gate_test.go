@@ -92,9 +92,10 @@ func call[T any](
 	if f.takesTime() {
 		p.disturb(true)
 	}
-	locked := func(ctx context.Context) (T, error) {
+	locked := func(ctx context.Context, isLate bool) (T, error) {
 		p.w.lock <- struct{}{}
 		defer func() { <-p.w.lock }()
+		p.w.ledger.isLate = isLate
 		return do(ctx)
 	}
 	// lateCall makes the call when its caller no longer waits for it, as a network does that holds it up.
@@ -102,7 +103,7 @@ func call[T any](
 		p.w.late.Go(func() {
 			time.Sleep(after)
 			p.disturb(true)
-			_, _ = locked(context.WithoutCancel(ctx))
+			_, _ = locked(context.WithoutCancel(ctx), true)
 		})
 	}
 	sent := time.Now()
@@ -115,9 +116,9 @@ func call[T any](
 	if f.before || f.dies {
 		return none, unavailable(method + " not sent")
 	}
-	value, err := locked(ctx)
+	value, err := locked(ctx, false)
 	if f.twice {
-		value, err = locked(ctx)
+		value, err = locked(ctx, false)
 	}
 	if f.again > 0 {
 		lateCall(f.again)

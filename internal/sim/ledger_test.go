@@ -35,6 +35,7 @@ type ledger struct {
 	changes  map[string]int64        // of jobs, by actor
 	gone     map[string]int64        // the same of jobs that were removed since
 	carried  time.Time               // a carrier's round, last
+	isLate   bool                    // the call under way is made when its caller no longer waits for it
 	breaking sync.Mutex              // of broken: calls of many goroutines may break a promise
 	broken   []breach
 }
@@ -499,7 +500,7 @@ func (l *ledger) judge(p *process, e *entry, s *store.Settlement) {
 			e.failed++
 		}
 	}
-	b := l.bounds(&e.spec, e.failed)
+	b := l.bounds(&e.spec, e.failed, e.since)
 	if isKnown && a.Kind == job.KindAttempt {
 		l.judgeAnswer(p, e, s, &result, b)
 	}
@@ -635,6 +636,9 @@ func (l *ledger) change(e *entry, version int64, actor string) {
 	l.w.story.add("%s is changed by %q", e.spec.ID, actor)
 	e.version, e.moved = version, time.Now()
 	l.changes[actor]++
+	if l.isLate && l.hasSkipped(actor, e.spec.ID) { // the store may make a call that has failed, at any time
+		l.gone[actor]++
+	}
 	if actor != "" && slices.Contains(e.actors, actor) {
 		l.breach("%s: changed twice by %s", e.spec.ID, actor)
 	}

@@ -105,15 +105,16 @@ func (l *ledger) concurrency(q job.Queue) (most int) {
 	return most
 }
 
-// bounds are the extremes of what a process may go by after a failure of a job: of its retries, and of its wait.
+// bounds are the extremes of what a process may go by after a failure of a job that was claimed at a time: of its
+// retries, and of its wait. It may store its verdict late.
 type bounds struct {
 	fewest, most      int
 	shortest, longest time.Duration
 }
 
-func (l *ledger) bounds(s *job.Spec, failed int) bounds {
+func (l *ledger) bounds(s *job.Spec, failed int, claimed time.Time) bounds {
 	b := bounds{fewest: math.MaxInt, shortest: math.MaxInt64}
-	for _, topic := range l.topicsSince(s.Topic, time.Now().Add(-arrival)) {
+	for _, topic := range l.topicsSince(s.Topic, claimed.Add(-arrival)) {
 		terms := topic.Terms(s.Terms)
 		rung := terms.Ladder.Rung(failed)
 		b.fewest, b.most = min(b.fewest, *terms.Retries), max(b.most, *terms.Retries)

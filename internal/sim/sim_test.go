@@ -106,8 +106,6 @@ func TestSeeds_KeepThePromises(t *testing.T) {
 	if seed != 0 {
 		first, last = seed, seed
 	}
-	// make test fails for what fails in half of the runs of a seed; what is rarer is in its log, and for make sim.
-	_, isStrict := os.LookupEnv("SEEDS")
 	var again sync.Once
 	for _, e := range engines {
 		for n := first; n <= last; n++ {
@@ -123,29 +121,11 @@ func TestSeeds_KeepThePromises(t *testing.T) {
 					}
 					return
 				}
-				if !isStrict && !failsOften(t, n, e.open, broken[0].kind) {
-					t.Logf("seed %d on %s fails rarely: %s\n%s", n, e.name, textOf(broken), told)
-					return
-				}
 				t.Errorf("seed %d on %s: %s\n%s", n, e.name, textOf(broken), told)
 				again.Do(func() { t.Log(repeated(t, n, e.open, broken[0].kind)) })
 			})
 		}
 	}
-}
-
-// failsOften reports whether a seed that has failed does so in half of some more runs.
-func failsOften(t *testing.T, seed int, open func(*testing.T) engine, kind string) bool {
-	t.Helper()
-	const runs = 10
-	same := 0
-	for range runs {
-		broken, _ := once(t, seed, open)
-		if slices.ContainsFunc(broken, func(b breach) bool { return b.kind == kind }) {
-			same++
-		}
-	}
-	return 2*same >= runs
 }
 
 func textOf(broken []breach) string {
@@ -174,26 +154,31 @@ func repeated(t *testing.T, seed int, open func(*testing.T) engine, kind string)
 		seed)
 }
 
-// TestFoundSeeds_KeepThePromises runs seeds that find a fault each time while it is there. Others find it after a
-// change of the steps: put the fault in once, and look for them.
+// TestFoundSeeds_KeepThePromises runs seeds that have found something, of the service or of the ledger. Others find it
+// after a change of the steps: put a fault in once, and look for them.
 func TestFoundSeeds_KeepThePromises(t *testing.T) {
 	t.Parallel()
 	for _, found := range []struct {
 		engine string
 		seed   int
-		fault  string
+		fault  string // "the ledger": it asked for more than the service promises
 	}{
 		{"model", 23, "an old policy made a process claim and release jobs of a resumed topic endlessly"},
 		{"model", 36, "the same, in another lane"},
 		{"model", 31, "a client that waited for the end of a job was not told"},
 		{"sqlite", 200, "a job that was to be cancelled was tried again when its lease was lost"},
+		{"sqlite", 5608, "a restart after a step ahead of the clock ended cooldowns and rate windows"},
+		{"model", 7730, "leases were handed out too late for their rate, after others had been released"},
+		{"model", 111, "the ledger: bulk work had skipped a job, and a call of it that had failed came later"},
+		{"model", 7573, "the ledger: the callback of an alarm's end came when all jobs had ended"},
+		{"model", 7691, "the ledger: the settlement of an attempt came a minute late, by the ladder of that time"},
 	} {
 		t.Run(fmt.Sprint(found.engine, "/", found.seed), func(t *testing.T) {
 			t.Parallel()
 			for _, e := range engines {
 				if e.name == found.engine {
 					broken, told := once(t, found.seed, e.open)
-					if len(broken) > 0 && failsOften(t, found.seed, e.open, broken[0].kind) {
+					if len(broken) > 0 {
 						t.Errorf("once found: %s\n%s\n%s", found.fault, textOf(broken), told)
 					}
 				}

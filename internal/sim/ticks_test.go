@@ -72,10 +72,20 @@ func (l *ledger) step(e *entry, s *store.Settlement) {
 	e.progress = now
 }
 
-// schedulesEnded reports whether the ticks of all schedules have passed.
-func (l *ledger) schedulesEnded() bool {
+// isQuiet reports whether the ticks of all schedules have passed, the outbox is empty, and no alarm is raised.
+func (l *ledger) isQuiet() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, raised := range l.raised {
+		if raised {
+			return false
+		}
+	}
+	for ref := range l.outbox {
+		if l.entries[ref] == nil {
+			return false
+		}
+	}
 	for _, e := range l.entries {
 		if e.spec.Topic == job.ScheduleTopic && !e.progress.Ended {
 			return false

@@ -67,6 +67,14 @@ func (l *ledger) planner(id string) (actor string) {
 	return ""
 }
 
+// hasSkipped reports whether bulk work has counted a job as one that it does not treat.
+func (l *ledger) hasSkipped(actor, id string) bool {
+	return slices.ContainsFunc(l.works(), func(e *entry) bool {
+		return actorOf(e) == actor && slices.ContainsFunc(l.workBody(e, e.body).Failures,
+			func(f store.WorkFailure) bool { return f.ID == id })
+	})
+}
+
 func actorOf(e *entry) string { return "work:" + strings.TrimPrefix(e.spec.ID, job.WorkIDPrefix) }
 
 // checkWorkEnd checks that bulk work which ends has left no job that it should have treated: one that has been selected

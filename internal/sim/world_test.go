@@ -320,9 +320,10 @@ func (w *world) retry(do func(context.Context, *process) error) {
 // millis returns the fake time since the beginning.
 func (w *world) millis() int64 { return time.Since(w.began).Milliseconds() }
 
-// isDone reports whether no job is unfinished, Ringback's own of bulk work included, and no tick is left.
+// isDone reports whether no job is unfinished, Ringback's own of bulk work included, and none will be registered: no
+// tick is left, no callback is in the outbox, and none tells the end of an alarm.
 func (w *world) isDone() bool {
-	if !w.ledger.schedulesEnded() {
+	if !w.ledger.isQuiet() {
 		return false
 	}
 	w.lock <- struct{}{}
