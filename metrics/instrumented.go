@@ -251,6 +251,11 @@ func (s instrumented) ListDocuments(
 	return timedList(ctx, s.m, "topics", s.next, after, limit, known)
 }
 
+func (s instrumented) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return timed(ctx, s.m, "list_changes",
+		func() (store.Changes, error) { return s.next.ListChanges(ctx, kind, since) })
+}
+
 func (s instrumentedShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {

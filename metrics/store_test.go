@@ -93,7 +93,10 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"put_topic": func(ctx context.Context, s store.Store) {
 		_, _ = store.PutTopic(ctx, s, store.Topic{Namespace: "default", Name: "orders"})
 	},
-	"topics":     func(ctx context.Context, s store.Store) { _, _, _ = storetest.ListTopics(ctx, s) },
+	"topics": func(ctx context.Context, s store.Store) { _, _, _ = storetest.ListTopics(ctx, s) },
+	"ListChanges": func(ctx context.Context, s store.Store) {
+		_, _ = s.ListChanges(ctx, store.KindTopic, 0)
+	},
 	"get_topics": func(ctx context.Context, s store.Store) { _, _ = s.GetDocuments(ctx, nil) },
 	"put_lane": func(ctx context.Context, s store.Store) {
 		_, _ = store.PutLane(ctx, s.Shards()[0], store.NewToken(), store.Lane{Queue: queue})

@@ -75,6 +75,16 @@ type Document struct {
 	Durability *job.Durability
 }
 
+// Changes is the result of Store.ListChanges.
+type Changes struct {
+	// Documents are those that changed, each once and as it is stored now, in any order. Revision 0: it was removed.
+	Documents []Document
+	// IsComplete is set if Documents are all documents of the kind. The reader drops those that it has besides.
+	IsComplete bool
+	// Revision is the newest of the kind, and not newer than Documents.
+	Revision int64
+}
+
 // NextRevision returns the revision after the last one of a kind, at a time in Unix milliseconds. Revisions follow the
 // clock, so that none is given again when a failover or a backup takes the newest documents back.
 func NextRevision(last, now int64) int64 { return max(last+1, now) }

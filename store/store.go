@@ -14,6 +14,12 @@ type Store interface {
 	// Settings of a Store are the documents that apply to all shards: all kinds but KindLane.
 	Settings
 
+	// ListChanges returns what changed in the documents of a kind since a revision that it returned before, so that
+	// readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
+	// changes, with their removals. For any other it returns all documents: for 0, for one that is older, and for one
+	// that a failover or a restored backup took back, even if newer ones were given since. It may do so at any time.
+	ListChanges(ctx context.Context, kind string, since int64) (Changes, error)
+
 	// Tail passes events on to clients that watch them live.
 	Tail
 
@@ -61,6 +67,8 @@ const (
 	MustNotExist int64 = -1
 	// MustExist is the revision of a change of settings that requires that some are stored. Engines do not know it.
 	MustExist int64 = -2
+	// KeptChanges is how many changes of a kind of documents an engine remembers.
+	KeptChanges = 512
 	// CountedStarts is the largest rate, in starts per window, whose starts are counted one by one.
 	CountedStarts = 64
 )

@@ -540,6 +540,12 @@ func (g gate) ListDocuments(
 	return call2(ctx, g.p, documents, "ListDocuments", do)
 }
 
+func (g gate) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return call(ctx, g.p, documents, "ListChanges", func(ctx context.Context) (store.Changes, error) {
+		return g.next.ListChanges(ctx, kind, since)
+	})
+}
+
 func (g gate) Ping(ctx context.Context) error {
 	_, err := call(ctx, g.p, documents, "Ping", do0(g.next.Ping))
 	return err

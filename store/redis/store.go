@@ -69,13 +69,19 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 	return s.documents.GetDocuments(ctx, keys)
 }
 
-// ListDocuments implements store.Settings. It also checks the servers: a process that only registers jobs may make no
-// other call regularly.
+// ListDocuments implements store.Settings.
 func (s *Store) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
 	s.health.Check(ctx)
 	return s.documents.ListDocuments(ctx, after, limit, known)
+}
+
+// ListChanges implements store.Store. It also checks the servers: a process that only registers jobs may make no other
+// call regularly.
+func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	s.health.Check(ctx)
+	return s.documents.ListChanges(ctx, kind, since)
 }
 
 // Ping writes a key with a TTL to each shard: a read-only server is of no use, and on a cluster each server has other

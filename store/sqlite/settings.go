@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -66,8 +67,15 @@ func putDocument(u *work.Unit, doc store.Document, limits policy.Limits, encoded
 			u.SetLaneConfig(q, doc.Revision, limits)
 			u.LimitsChanged(q)
 		}
+		return doc, nil
 	case store.KindTopic:
 		err = u.SetTopicLimits(memory.TopicName{Namespace: k.Namespace, Name: k.Name}, doc.Revision, limits)
+	}
+	if err == nil {
+		err = u.Exec(table.InsertChange, k.Kind, revision, k.Namespace, k.Name)
+	}
+	if err == nil {
+		err = u.Exec(table.DeleteChanges, k.Kind, int64(store.KeptChanges))
 	}
 	return doc, err
 }
@@ -121,38 +129,78 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 	return docs, nil
 }
 
-// ListDocuments implements store.Settings. It reads the revision first, so that it is not newer than the documents.
+// ListDocuments implements store.Settings.
 func (s *Store) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+) (docs []store.Document, revision int64, err error) {
 	checkBatch("documents", limit)
-	var docs []store.Document
-	revision := int64(0)
-	err := s.db.Read(ctx, "list settings", func(ctx context.Context, c *db.Conn) error {
-		if err := c.Query(ctx, table.ReadMeta, func(v []driver.Value) error {
-			revision = db.Int(v[0])
-			return nil
-		}, after.Kind); err != nil || known != 0 && revision == known {
-			return err
-		}
-		statement, args := table.DocumentsAfter, []driver.Value{after.Kind, after.Namespace, after.Name}
-		if after.Kind == store.KindLane {
-			statement, args = table.LanesAfter, []driver.Value{after.Namespace, after.Name, after.Lane}
-		}
-		if limit <= 0 {
-			limit = -1 // all
-		}
-		return c.Query(ctx, statement, func(v []driver.Value) error {
-			key := store.DocumentKey{
-				Kind: after.Kind, Namespace: db.Text(v[0]),
-				Name: db.Text(v[1]), Lane: db.Text(v[2]),
-			}
-			docs = append(docs, store.Document{Key: key, Revision: db.Int(v[3]), Value: []byte(db.Text(v[4]))})
-			return nil
-		}, append(args, int64(limit))...)
+	err = s.db.Read(ctx, "list settings", func(ctx context.Context, c *db.Conn) (err error) {
+		docs, revision, err = listDocuments(ctx, c, after, limit)
+		return err
 	})
-	if err != nil {
+	if known != 0 && revision == known {
+		docs = nil
+	}
+	return docs, revision, err
+}
+
+// listDocuments reads the revision first, so that it is not newer than the documents.
+func listDocuments(
+	ctx context.Context, c *db.Conn, after store.DocumentKey, limit int,
+) (docs []store.Document, revision int64, err error) {
+	if err := c.Query(ctx, table.ReadMeta, func(v []driver.Value) error {
+		revision = db.Int(v[0])
+		return nil
+	}, after.Kind); err != nil {
 		return nil, 0, err
 	}
-	return docs, revision, nil
+	statement, args := table.DocumentsAfter, []driver.Value{after.Kind, after.Namespace, after.Name}
+	if after.Kind == store.KindLane {
+		statement, args = table.LanesAfter, []driver.Value{after.Namespace, after.Name, after.Lane}
+	}
+	if limit <= 0 {
+		limit = -1 // all
+	}
+	err = c.Query(ctx, statement, func(v []driver.Value) error {
+		key := store.DocumentKey{
+			Kind: after.Kind, Namespace: db.Text(v[0]),
+			Name: db.Text(v[1]), Lane: db.Text(v[2]),
+		}
+		docs = append(docs, store.Document{Key: key, Revision: db.Int(v[3]), Value: []byte(db.Text(v[4]))})
+		return nil
+	}, append(args, int64(limit))...)
+	return docs, revision, err
+}
+
+// ListChanges implements store.Store.
+func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (changes store.Changes, err error) {
+	err = s.db.Read(ctx, "list changes of settings", func(ctx context.Context, c *db.Conn) (err error) {
+		changes = store.Changes{IsComplete: true, Revision: since}
+		var keys []store.DocumentKey
+		if err := c.Query(ctx, table.ChangesSince, func(v []driver.Value) error {
+			if revision := db.Int(v[0]); revision > since {
+				changes.Revision = max(changes.Revision, revision)
+				keys = append(keys, store.DocumentKey{Kind: kind, Namespace: db.Text(v[1]), Name: db.Text(v[2])})
+			} else {
+				changes.IsComplete = false // the revision is known
+			}
+			return nil
+		}, kind, since); err != nil {
+			return err
+		}
+		if changes.IsComplete {
+			changes.Documents, changes.Revision, err = listDocuments(ctx, c, store.DocumentKey{Kind: kind}, 0)
+			return err
+		}
+		slices.SortFunc(keys, store.DocumentKey.Compare)
+		for _, key := range slices.Compact(keys) {
+			doc, _, err := work.ReadDocument(ctx, c, key)
+			if err != nil {
+				return err
+			}
+			changes.Documents = append(changes.Documents, doc)
+		}
+		return nil
+	})
+	return changes, err
 }

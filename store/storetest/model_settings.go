@@ -12,7 +12,14 @@ import (
 // settings are the documents of the model, or of one of its shards.
 type settings struct {
 	documents map[store.DocumentKey]document
-	revisions map[string]int64 // the newest, by kind
+	revisions map[string]int64    // the newest, by kind
+	changes   map[string][]change // the last KeptChanges, by kind
+}
+
+// A change is the key of a document that got a revision or was removed with it.
+type change struct {
+	revision int64
+	key      store.DocumentKey
 }
 
 // A document is a stored document with its limits.
@@ -23,7 +30,10 @@ type document struct {
 }
 
 func newSettings() settings {
-	return settings{documents: make(map[store.DocumentKey]document), revisions: make(map[string]int64)}
+	return settings{
+		documents: make(map[store.DocumentKey]document), revisions: make(map[string]int64),
+		changes: make(map[string][]change),
+	}
 }
 
 // put writes a document.
@@ -31,12 +41,15 @@ func (s settings) put(doc store.Document, limits policy.Limits) (store.Document,
 	if err := store.CheckRevision(doc.Revision, s.documents[doc.Key].Revision); err != nil {
 		return store.Document{}, err
 	}
-	s.revisions[doc.Key.Kind]++
+	kind := doc.Key.Kind
+	s.revisions[kind]++
+	s.changes[kind] = append(s.changes[kind], change{s.revisions[kind], doc.Key})
+	s.changes[kind] = s.changes[kind][max(len(s.changes[kind])-store.KeptChanges, 0):]
 	if len(doc.Value) == 0 {
 		delete(s.documents, doc.Key)
 		return store.Document{Key: doc.Key}, nil
 	}
-	doc.Value, doc.Revision = slices.Clone(doc.Value), s.revisions[doc.Key.Kind]
+	doc.Value, doc.Revision = slices.Clone(doc.Value), s.revisions[kind]
 	s.documents[doc.Key] = document{doc, limits}
 	return s.get(doc.Key), nil
 }
@@ -61,6 +74,25 @@ func (s settings) list(after store.DocumentKey, limit int) ([]store.Document, in
 		docs = docs[:min(len(docs), limit)]
 	}
 	return docs, s.revisions[after.Kind]
+}
+
+// since returns what changed since a revision.
+func (s settings) since(kind string, revision int64) store.Changes {
+	changes := s.changes[kind]
+	known := slices.IndexFunc(changes, func(c change) bool { return c.revision == revision })
+	if known < 0 {
+		docs, newest := s.list(store.DocumentKey{Kind: kind}, 0)
+		return store.Changes{Documents: docs, IsComplete: true, Revision: newest}
+	}
+	changed := store.Changes{Revision: s.revisions[kind]}
+	seen := make(map[store.DocumentKey]bool)
+	for _, c := range changes[known+1:] {
+		if !seen[c.key] {
+			changed.Documents = append(changed.Documents, s.get(c.key))
+		}
+		seen[c.key] = true
+	}
+	return changed
 }
 
 func isSameTopic(a, b store.DocumentKey) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
@@ -150,6 +182,15 @@ func (s *modelShard) ListDocuments(
 	ctx context.Context, after store.DocumentKey, limit int, known int64,
 ) ([]store.Document, int64, error) {
 	return s.model.listDocuments(ctx, s.settings, after, limit, known)
+}
+
+// ListChanges returns what changed since a revision.
+func (m *Model) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if _, err := m.open(ctx); err != nil {
+		return store.Changes{}, err
+	}
+	defer m.mu.Unlock()
+	return m.since(kind, since), nil
 }
 
 func (m *Model) listDocuments(

@@ -53,6 +53,7 @@ var caseGroups = []caseGroup{
 	{"Breaker", breakerCases},
 	{"Settings", settingsCases},
 	{"Documents", documentCases},
+	{"Changes", changesCases},
 	{"Rate", rateCases},
 	{"Permit", permitCases},
 	{"Outbox", relayCases},

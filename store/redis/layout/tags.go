@@ -11,6 +11,9 @@ func MetaKey(prefix string) string { return prefix + ":meta" }
 // DocumentsKey returns the key of the documents of a kind that apply to all shards.
 func DocumentsKey(prefix, kind string) string { return prefix + ":" + kind + "s" }
 
+// ChangesKey returns the key of the last changes of these documents: `revision name` by revision.
+func ChangesKey(prefix, kind string) string { return "{" + DocumentsKey(prefix, kind) + "}:changes" }
+
 // ClusterShards is the default number of shards of a new store on a cluster.
 const ClusterShards = 16
 

@@ -42,9 +42,10 @@ func (d *Documents) PutDocument(
 		text = string(encoded) + " " + string(doc.Value)
 	}
 	key, name := layout.DocumentsKey(d.prefix, doc.Key.Kind), layout.TopicName(doc.Key.Namespace, doc.Key.Name)
-	keys := []string{key, "{" + key + "}:m:" + string(token)}
-	reply, reached, err := d.RunDurably(ctx,
-		&script.Call{Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text}})
+	keys := []string{key, "{" + key + "}:m:" + string(token), layout.ChangesKey(d.prefix, doc.Key.Kind)}
+	reply, reached, err := d.RunDurably(ctx, &script.Call{
+		Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text, store.KeptChanges},
+	})
 	if err != nil {
 		return store.Document{}, fmt.Errorf("put document: %w", err)
 	}
@@ -113,6 +114,43 @@ func (d *Documents) ListDocuments(
 	return docs, revision, nil
 }
 
+// ListChanges implements store.Store. If two servers answer, the second without the newest changes, it does not know the
+// revision of the first at the next call.
+func (d *Documents) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	log, err := d.Client.ZRangeByScore(ctx, layout.ChangesKey(d.prefix, kind), &redis.ZRangeBy{
+		Min: strconv.FormatInt(since, 10), Max: "+inf",
+	}).Result()
+	if err != nil {
+		return store.Changes{}, fmt.Errorf("read changes of documents: %w", connect.MapError(ctx, err))
+	}
+	changes := store.Changes{IsComplete: true, Revision: since}
+	var keys []store.DocumentKey
+	for _, entry := range log {
+		revision, name, _ := strings.Cut(entry, " ")
+		if changes.Revision = script.Num(revision); changes.Revision > since {
+			keys = append(keys, parseKey(kind, name))
+		} else {
+			changes.IsComplete = false // the revision is known
+		}
+	}
+	if changes.IsComplete {
+		changes.Documents, changes.Revision, err = d.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 0, 0)
+		return changes, err
+	}
+	slices.SortFunc(keys, store.DocumentKey.Compare)
+	if keys = slices.Compact(keys); len(keys) > 0 {
+		changes.Documents, err = d.GetDocuments(ctx, keys)
+	}
+	return changes, err
+}
+
+// parseKey returns the key of a document of all shards by its stored name.
+func parseKey(kind, name string) store.DocumentKey {
+	key := store.DocumentKey{Kind: kind}
+	key.Namespace, key.Name, _ = strings.Cut(name, "/")
+	return key
+}
+
 // A storedDocument is a document with its limits.
 type storedDocument struct {
 	store.Document
@@ -132,14 +170,12 @@ func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocumen
 		if name == "" {
 			continue
 		}
-		key := store.DocumentKey{Kind: kind}
-		key.Namespace, key.Name, _ = strings.Cut(name, "/")
-		doc, encoded := parseDocument(key, text)
+		doc, encoded := parseDocument(parseKey(kind, name), text)
 		document := storedDocument{Document: doc}
 		if err := json.Unmarshal([]byte(encoded), &document.limits); err != nil {
 			d.log.ErrorContext(ctx,
 				"limits not readable, treating the topic as paused: put its policy again, then resume it",
-				"topic", key.Name, "err", err)
+				"topic", doc.Key.Name, "err", err)
 			document.limits = policy.Limits{Paused: true}
 		}
 		docs = append(docs, document)

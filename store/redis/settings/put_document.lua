@@ -1,6 +1,6 @@
 -- Writes a document that applies to all shards, or removes it.
--- KEYS    1 the documents of its kind  2 reply of the call's token
--- ARGV    name, the revision that must be stored (0 any, -1 none), 'limits value' ('' removes it)
+-- KEYS    1 the documents of its kind  2 reply of the call's token  3 the changes of its kind
+-- ARGV    name, the revision that must be stored (0 any, -1 none), 'limits value' ('' removes it), how many changes are kept
 -- result  the document's new revision (0 removed; ! the stored one is another), a space, that of the kind
 -- The stored form is '<revision> <limits> <value>'; the field '' holds the newest revision of the kind. It follows the clock,
 -- so that it grows also after a failover that rolled documents back.
@@ -19,6 +19,8 @@ if ARGV[2] == '0' or (ARGV[2] == '-1' and '0' or ARGV[2]) == (stored and match(s
     call('HDEL', KEYS[1], ARGV[1])
     call('HSET', KEYS[1], '', all)
   end
+  call('ZADD', KEYS[3], all, all .. ' ' .. ARGV[1])
+  for _, old in ipairs(call('ZRANGE', KEYS[3], 0, -1 - ARGV[4])) do call('ZREM', KEYS[3], old) end
 end
 call('SET', KEYS[2], new .. ' ' .. all, 'EX', REPLY_TTL)
 return new .. ' ' .. all

@@ -50,6 +50,14 @@ CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes,
   PRIMARY KEY (kind, namespace, name, lane)
 ) WITHOUT ROWID;
 
+CREATE TABLE changes ( -- the last changes of each kind of documents but lanes, also removals
+  kind      TEXT NOT NULL,
+  revision  INTEGER NOT NULL,
+  namespace TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  PRIMARY KEY (kind, revision)
+) WITHOUT ROWID;
+
 CREATE TABLE jobs ( -- the columns that change come first
   n                INTEGER PRIMARY KEY,
   q                INTEGER NOT NULL,

@@ -78,6 +78,9 @@ var (
  WHERE kind = 'lane' AND (namespace, name, lane) > (?, ?, ?) ORDER BY namespace, name, lane LIMIT ?`)
 	DocumentsAfter = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
  WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
+	// ChangesSince includes the change of the revision itself.
+	ChangesSince = db.NewStatement(`SELECT revision, namespace, name FROM changes
+ WHERE kind = ? AND revision >= ?`)
 	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
 	FindQueue = db.NewStatement(`SELECT q, unfinished, rows, throttle FROM queues WHERE namespace = ? AND topic = ? ` +
 		`AND lane = ?`)
@@ -145,6 +148,10 @@ var (
 	DeleteID       = db.NewStatement(`DELETE FROM ids WHERE namespace = ? AND id = ?`)
 	DeleteDocument = db.NewStatement(`DELETE FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND ` +
 		`lane = ?`)
+	InsertChange = db.NewStatement(`INSERT INTO changes (kind, revision, namespace, name) VALUES (?, ?, ?, ?)`)
+	// DeleteChanges deletes those of a kind before its newest ones, of which it keeps a number.
+	DeleteChanges = db.NewStatement(`DELETE FROM changes WHERE kind = ?1 AND revision <= (SELECT revision FROM changes
+ WHERE kind = ?1 ORDER BY revision DESC LIMIT 1 OFFSET ?2)`)
 	DeleteOutbox       = db.NewStatement(`DELETE FROM outbox WHERE namespace = ? AND id = ?`)
 	DeleteFirstAttempt = db.NewStatement(`DELETE FROM first_attempts WHERE a = ?`)
 	DeleteLeases       = db.NewStatement(`DELETE FROM leases WHERE c = ?`)
