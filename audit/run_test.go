@@ -50,7 +50,7 @@ func (f *fake) Audit(_ context.Context, _ int, repair bool) iter.Seq2[store.Audi
 }
 
 func (f *fake) ListDocuments(
-	_ context.Context, after store.DocumentKey, _ int, _ int64,
+	_ context.Context, after store.DocumentKey, _ int,
 ) ([]store.Document, int64, error) {
 	if after.Name != "" {
 		return nil, 0, errors.New("there is one page")

@@ -45,7 +45,7 @@ func missingJobs(ctx context.Context, a store.Auditor) (map[key]store.Fault, err
 		found[keyOf(&f)] = f
 	}
 	for after := (store.DocumentKey{Kind: store.KindSchedule}); ; {
-		docs, _, err := a.ListDocuments(ctx, after, schedulePage, 0)
+		docs, _, err := a.ListDocuments(ctx, after, schedulePage)
 		if err != nil {
 			return nil, fmt.Errorf("list schedules: %w", err)
 		}

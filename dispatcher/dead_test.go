@@ -195,13 +195,11 @@ type readCounter struct {
 	topics, atOnce, most atomic.Int32
 }
 
-func (w *readCounter) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	if after.Kind == store.KindTopic {
+func (w *readCounter) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if kind == store.KindTopic {
 		w.topics.Add(1)
 	}
-	return w.Store.ListDocuments(ctx, after, limit, known)
+	return w.Store.ListChanges(ctx, kind, since)
 }
 
 func (w *readCounter) Shards() []store.Shard {
@@ -211,12 +209,6 @@ func (w *readCounter) Shards() []store.Shard {
 type readCounterShard struct {
 	store.Shard
 	*readCounter
-}
-
-func (s readCounterShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	return s.Shard.ListDocuments(ctx, after, limit, known)
 }
 
 func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {

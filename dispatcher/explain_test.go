@@ -781,13 +781,11 @@ func (f *failingReads) fail(ctx context.Context, when *atomic.Bool) error {
 	return store.ErrUnavailable
 }
 
-func (f *failingReads) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+func (f *failingReads) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	if err := f.fail(ctx, &f.settings); err != nil {
-		return nil, 0, err
+		return store.Changes{}, err
 	}
-	return f.Store.ListDocuments(ctx, after, limit, known)
+	return f.Store.ListChanges(ctx, kind, since)
 }
 
 func (f *failingReads) Shards() []store.Shard {

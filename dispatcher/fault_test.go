@@ -70,20 +70,18 @@ type failingTopics struct {
 	read *atomic.Int32
 }
 
-func (f failingTopics) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+func (f failingTopics) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	if f.read != nil {
 		f.read.Add(1)
 	}
 	if f.hang {
 		<-ctx.Done()
-		return nil, 0, ctx.Err()
+		return store.Changes{}, ctx.Err()
 	}
 	if f.n != nil && f.n.Add(-1) >= 0 {
-		return nil, 0, &store.UnavailableError{Reason: "away"}
+		return store.Changes{}, &store.UnavailableError{Reason: "away"}
 	}
-	return f.Store.ListDocuments(ctx, after, limit, known)
+	return f.Store.ListChanges(ctx, kind, since)
 }
 
 func TestPolicies_AreReadBeforeAVerdict(t *testing.T) {
@@ -350,12 +348,6 @@ type oldRevisionShard struct {
 	oldRevisionStore
 }
 
-func (o oldRevisionShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	return o.Shard.ListDocuments(ctx, after, limit, known)
-}
-
 func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
 	c, err := o.Shard.Claim(ctx, tok, r)
 	c.Revision--
@@ -370,13 +362,11 @@ func (o oldRevisionShard) Settle(
 	return e, c, err
 }
 
-func (o oldRevisionStore) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	if after.Kind == store.KindTopic {
+func (o oldRevisionStore) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if kind == store.KindTopic {
 		o.read.Add(1)
 	}
-	return o.Store.ListDocuments(ctx, after, limit, known)
+	return o.Store.ListChanges(ctx, kind, since)
 }
 
 func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {

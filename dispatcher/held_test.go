@@ -292,10 +292,10 @@ func (s countingShard) GetDocuments(ctx context.Context, keys []store.DocumentKe
 }
 
 func (s countingShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
 	s.of.count("ListDocuments")
-	return s.Shard.ListDocuments(ctx, after, limit, known)
+	return s.Shard.ListDocuments(ctx, after, limit)
 }
 
 func (s countingShard) QueueState(ctx context.Context, q job.Queue) (store.QueueState, error) {

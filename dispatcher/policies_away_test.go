@@ -24,19 +24,17 @@ type slowTopicsStore struct {
 	reads atomic.Int32 // of policies
 }
 
-func (s *slowTopicsStore) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	if after.Kind == store.KindTopic {
+func (s *slowTopicsStore) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if kind == store.KindTopic {
 		s.reads.Add(1)
 	}
 	takes := s.takes.Load()
 	if takes < 0 {
 		<-ctx.Done()
-		return nil, 0, &store.UnavailableError{Reason: "silent", Err: context.Cause(ctx)}
+		return store.Changes{}, &store.UnavailableError{Reason: "silent", Err: context.Cause(ctx)}
 	}
 	time.Sleep(time.Duration(takes))
-	return s.Store.ListDocuments(ctx, after, limit, known)
+	return s.Store.ListChanges(ctx, kind, since)
 }
 
 const silent = -1

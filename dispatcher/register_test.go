@@ -31,17 +31,15 @@ func idleDispatcher(t *testing.T, opts dispatcher.Options) *dispatcher.Dispatche
 	return d
 }
 
-// listings counts how often the documents are listed.
+// listings counts how often the changes of documents are listed.
 type listings struct {
 	store.Store
 	n atomic.Int64
 }
 
-func (l *listings) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+func (l *listings) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	l.n.Add(1)
-	return l.Store.ListDocuments(ctx, after, limit, known)
+	return l.Store.ListChanges(ctx, kind, since)
 }
 
 // A process that delivers sees policies that others change by its claims, and may have none for hours.

@@ -58,10 +58,16 @@ func (d *damagedSettings) PutDocument(
 	return d.Store.PutDocument(ctx, token, doc, limits)
 }
 
+func (d *damagedSettings) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	changes, err := d.Store.ListChanges(ctx, kind, since)
+	changes.Documents = d.view(changes.Documents)
+	return changes, err
+}
+
 func (d *damagedSettings) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	docs, revision, err := d.Store.ListDocuments(ctx, after, limit, known)
+	docs, revision, err := d.Store.ListDocuments(ctx, after, limit)
 	return d.view(docs), revision, err
 }
 

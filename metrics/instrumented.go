@@ -246,9 +246,9 @@ func (s instrumented) GetDocuments(ctx context.Context, keys []store.DocumentKey
 }
 
 func (s instrumented) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, "topics", s.next, after, limit, known)
+	return timedList(ctx, s.m, "topics", s.next, after, limit)
 }
 
 func (s instrumented) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
@@ -268,18 +268,17 @@ func (s instrumentedShard) GetDocuments(ctx context.Context, keys []store.Docume
 }
 
 func (s instrumentedShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	return timedList(ctx, s.m, "list_lanes", s.next, after, limit, known)
+	return timedList(ctx, s.m, "list_lanes", s.next, after, limit)
 }
 
 // timedList is Settings.ListDocuments with its time.
 func timedList(
 	ctx context.Context, m *storeMetrics, method string, next store.Settings, after store.DocumentKey, limit int,
-	known int64,
 ) ([]store.Document, int64, error) {
 	began := time.Now()
-	docs, revision, err := next.ListDocuments(ctx, after, limit, known)
+	docs, revision, err := next.ListDocuments(ctx, after, limit)
 	m.observeCall(ctx, method, began, err)
 	return docs, revision, err
 }

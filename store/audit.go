@@ -22,9 +22,7 @@ type Auditor interface {
 	Audit(ctx context.Context, shard int, repair bool) iter.Seq2[AuditPage, error]
 
 	// ListDocuments is that of Settings.
-	ListDocuments(
-		ctx context.Context, after DocumentKey, limit int, known int64,
-	) (docs []Document, revision int64, err error)
+	ListDocuments(ctx context.Context, after DocumentKey, limit int) (docs []Document, revision int64, err error)
 
 	// Unfinished reports for each job whether any shard has it, and it has not ended.
 	Unfinished(ctx context.Context, refs []job.Ref) ([]bool, error)

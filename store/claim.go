@@ -89,7 +89,7 @@ type QueueStatus struct {
 type ClaimResult struct {
 	Jobs   []ClaimedJob
 	Queues []QueueStatus
-	// Revision is that of the topics' documents. When it differs from the one that ListDocuments returned, list them
-	// again.
+	// Revision is that of the topics' documents. When it differs from the one that ListChanges returned, list the
+	// changes.
 	Revision int64
 }

@@ -28,11 +28,20 @@ type Settings interface {
 
 	// ListDocuments lists the documents of after's kind, and of lanes those of after's topic, in order of key: at most
 	// limit of those after the key after; limit 0: all. It also returns the newest revision of the kind, which grows
-	// with every change, and is not newer than the documents. If it is known, and known is not 0, no documents are
-	// returned. ClaimResult reports that of topics.
-	ListDocuments(
-		ctx context.Context, after DocumentKey, limit int, known int64,
-	) (docs []Document, revision int64, err error)
+	// with every change, and is not newer than the documents.
+	ListDocuments(ctx context.Context, after DocumentKey, limit int) (docs []Document, revision int64, err error)
+}
+
+// SharedSettings are the documents that apply to all shards: all kinds but KindLane.
+type SharedSettings interface {
+	Settings
+
+	// ListChanges returns what changed in the documents of a kind since a revision that it returned before, so that
+	// readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
+	// changes, with their removals. For any other it returns all documents: for 0, for one that is older, and for one
+	// that a failover or a restored backup took back, even if newer ones were given since. It may do so at any time.
+	// ClaimResult reports the newest revision of topics.
+	ListChanges(ctx context.Context, kind string, since int64) (Changes, error)
 }
 
 // Kinds of documents that engines know. Others need no limits.
@@ -75,7 +84,7 @@ type Document struct {
 	Durability *job.Durability
 }
 
-// Changes is the result of Store.ListChanges.
+// Changes is the result of ListChanges.
 type Changes struct {
 	// Documents are those that changed, each once and as it is stored now, in any order. Revision 0: it was removed.
 	Documents []Document
@@ -235,7 +244,7 @@ func GetLanes(ctx context.Context, s Settings, queues []job.Queue) ([]Lane, erro
 // ListLanes lists the lanes of a topic on a shard that have settings, in order of name, at most limit (1 to MaxBatch)
 // after the name after. Unreadable settings are pauses.
 func ListLanes(ctx context.Context, s Settings, namespace, topic, after string, limit int) ([]Lane, error) {
-	docs, _, err := s.ListDocuments(ctx, LaneKey(job.Queue{Namespace: namespace, Topic: topic, Lane: after}), limit, 0)
+	docs, _, err := s.ListDocuments(ctx, LaneKey(job.Queue{Namespace: namespace, Topic: topic, Lane: after}), limit)
 	return lanesOf(docs), err
 }
 

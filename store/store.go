@@ -11,14 +11,7 @@ type Store interface {
 	// The slice must not be changed.
 	Shards() []Shard
 
-	// Settings of a Store are the documents that apply to all shards: all kinds but KindLane.
-	Settings
-
-	// ListChanges returns what changed in the documents of a kind since a revision that it returned before, so that
-	// readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
-	// changes, with their removals. For any other it returns all documents: for 0, for one that is older, and for one
-	// that a failover or a restored backup took back, even if newer ones were given since. It may do so at any time.
-	ListChanges(ctx context.Context, kind string, since int64) (Changes, error)
+	SharedSettings
 
 	// Tail passes events on to clients that watch them live.
 	Tail

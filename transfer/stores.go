@@ -91,7 +91,7 @@ const documentPage = 500
 func eachDocument(ctx context.Context, s store.Settings, kind string, do func(store.Document) error) error {
 	after := store.DocumentKey{Kind: kind}
 	for {
-		docs, _, err := s.ListDocuments(ctx, after, documentPage, 0)
+		docs, _, err := s.ListDocuments(ctx, after, documentPage)
 		if err != nil {
 			return fmt.Errorf("list documents: %w", err)
 		}
@@ -229,7 +229,7 @@ func (o *Options) hashSettings(ctx context.Context) (sum uint64, err error) {
 			kinds = append([]string{tenancy.KindNamespace, tenancy.KindToken}, storeKinds...)
 		}
 		for _, kind := range kinds {
-			_, revision, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 1, 0)
+			_, revision, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 1)
 			if err != nil {
 				return 0, fmt.Errorf("read the revision of documents: %w", err)
 			}

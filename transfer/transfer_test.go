@@ -154,7 +154,7 @@ func read(t tester, o transfer.Options, namespaces ...string) content {
 		for _, kind := range []string{
 			tenancy.KindNamespace, tenancy.KindToken, tenancy.KindLastUses, store.KindTopic, store.KindSchedule,
 		} {
-			docs, _, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 0, 0)
+			docs, _, err := s.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 0)
 			require.NoError(t, err)
 			for _, doc := range docs {
 				c.documents[doc.Key] = string(doc.Value)

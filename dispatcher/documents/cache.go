@@ -3,6 +3,7 @@ package documents
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ const (
 
 // Options configure a Cache.
 type Options[T any] struct {
-	Settings store.Settings
+	Settings store.SharedSettings
 	Kind     string
 	// Decode returns the value of a document. old is the value of an earlier revision, or zero. Documents with an error
 	// are left out of the cache.
@@ -193,24 +194,30 @@ func (c *Cache[T]) load(ctx context.Context, within time.Duration) (*Set[T], err
 	return set, nil
 }
 
-// read reads the documents if they have changed, and decodes those with another revision.
+// read reads what has changed, and decodes the documents with another revision.
 func (c *Cache[T]) read(ctx context.Context, old *Set[T]) (*Set[T], error) {
-	began := time.Now()
-	docs, revision, err := c.opts.Settings.ListDocuments(ctx,
-		store.DocumentKey{Kind: c.opts.Kind}, 0, max(old.revision, 0))
+	set := &Set[T]{Values: old.Values, LoadedAt: time.Now(), revisions: old.revisions}
+	changes, err := c.opts.Settings.ListChanges(ctx, c.opts.Kind, old.revision)
 	if err != nil {
 		return nil, err
 	}
-	if revision == old.revision {
-		return &Set[T]{Values: old.Values, LoadedAt: began, revision: revision, revisions: old.revisions}, nil
+	set.revision = changes.Revision
+	switch {
+	case changes.Revision == old.revision:
+		return set, nil
+	case changes.IsComplete:
+		set.Values, set.revisions = make(map[Name]T), make(map[Name]int64)
+	default:
+		set.Values, set.revisions = maps.Clone(old.Values), maps.Clone(old.revisions)
 	}
-	set := &Set[T]{
-		Values: make(map[Name]T, len(docs)), LoadedAt: began,
-		revision: revision, revisions: make(map[Name]int64, len(docs)),
-	}
-	for _, doc := range docs {
+	for _, doc := range changes.Documents {
 		name := Name{doc.Key.Namespace, doc.Key.Name}
 		value := old.Values[name]
+		delete(set.Values, name)
+		delete(set.revisions, name)
+		if doc.Revision == 0 {
+			continue
+		}
 		if old.revisions[name] != doc.Revision {
 			if value, err = c.opts.Decode(doc, value); err != nil {
 				c.opts.Logger.Error("stored settings not readable, leaving them out", "kind", c.opts.Kind, "name",

@@ -3,6 +3,7 @@ package documents
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -11,34 +12,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
 )
 
 // rollbackStore has one document with its revision as the value. It can roll it back, as a failover does.
 type rollbackStore struct {
-	store.Settings
+	store.SharedSettings
 	revision int64
 	err      error
 	calls    int
 	read     int // documents
 }
 
-func (s *rollbackStore) ListDocuments(
-	_ context.Context, after store.DocumentKey, _ int, known int64,
-) ([]store.Document, int64, error) {
+func (s *rollbackStore) ListChanges(_ context.Context, kind string, since int64) (store.Changes, error) {
 	s.calls++
-	if s.err != nil || known == s.revision {
-		return nil, s.revision, s.err
+	if s.err != nil || since == s.revision {
+		return store.Changes{Revision: s.revision}, s.err
 	}
 	s.read++
-	return []store.Document{{
-		Key:   store.DocumentKey{Kind: after.Kind, Namespace: "n", Name: "t"},
+	return store.Changes{IsComplete: true, Revision: s.revision, Documents: []store.Document{{
+		Key:   store.DocumentKey{Kind: kind, Namespace: "n", Name: "t"},
 		Value: strconv.AppendInt(nil, s.revision, 10), Revision: s.revision,
-	}}, s.revision, nil
+	}}}, nil
 }
 
 // newCache returns a cache whose values are pointers, so that a test sees which ones were decoded again.
-func newCache(s store.Settings) *Cache[*string] {
+func newCache(s store.SharedSettings) *Cache[*string] {
 	return New(Options[*string]{
 		Settings: s, Kind: "number", Logger: slog.New(slog.DiscardHandler),
 		Decode: func(doc store.Document, _ *string) (*string, error) { return new(string(doc.Value)), nil },
@@ -107,6 +108,75 @@ func TestReload_ReadsAndDecodesOnlyWhatChanged(t *testing.T) {
 		require.Equal(t, "2", *third.Get("n", "t"))
 		require.Equal(t, "1", *second.Get("n", "t"), "sets do not change")
 	})
+}
+
+// forgetfulStore may know no revision.
+type forgetfulStore struct {
+	store.Store
+	forgets bool
+}
+
+func (s *forgetfulStore) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if s.forgets {
+		since = 0
+	}
+	return s.Store.ListChanges(ctx, kind, since)
+}
+
+func TestReload_DecodesChangedDocumentsOnly(t *testing.T) {
+	for name, forgets := range map[string]bool{"changes": false, "complete lists": true} {
+		t.Run(name, func(t *testing.T) {
+			s := &forgetfulStore{storetest.NewModel(storetest.ModelOptions{}), forgets}
+			var decoded []string
+			c := New(Options[string]{
+				Settings: s, Kind: "number", Logger: slog.New(slog.DiscardHandler),
+				Decode: func(doc store.Document, _ string) (string, error) {
+					decoded = append(decoded, doc.Key.Name)
+					if string(doc.Value) == "damaged" {
+						return "", store.ErrUnreadable
+					}
+					return string(doc.Value), nil
+				},
+			})
+			for _, step := range []struct {
+				puts    [][2]string // name and value; no value: it is removed
+				decoded []string
+				cached  map[string]string
+			}{
+				{nil, nil, map[string]string{}},
+				{
+					[][2]string{{"a", "1"}, {"b", "1"}, {"c", "1"}},
+					[]string{"a", "b", "c"},
+					map[string]string{"a": "1", "b": "1", "c": "1"},
+				},
+				{nil, nil, map[string]string{"a": "1", "b": "1", "c": "1"}},
+				{[][2]string{{"b", "2"}}, []string{"b"}, map[string]string{"a": "1", "b": "2", "c": "1"}},
+				{[][2]string{{"a", ""}}, nil, map[string]string{"b": "2", "c": "1"}},
+				{[][2]string{{"b", ""}, {"b", "3"}}, []string{"b"}, map[string]string{"b": "3", "c": "1"}},
+				{[][2]string{{"new", "1"}, {"new", ""}}, nil, map[string]string{"b": "3", "c": "1"}},
+				{[][2]string{{"b", "damaged"}}, []string{"b"}, map[string]string{"c": "1"}},
+				{[][2]string{{"b", "4"}}, []string{"b"}, map[string]string{"b": "4", "c": "1"}},
+			} {
+				for _, put := range step.puts {
+					key := store.DocumentKey{Kind: "number", Namespace: "n", Name: put[0]}
+					_, err := s.PutDocument(t.Context(), store.NewToken(),
+						store.Document{Key: key, Value: []byte(put[1])}, policy.Limits{})
+					require.NoError(t, err)
+				}
+				before := maps.Clone(c.Loaded().Values)
+				last := c.Loaded()
+				decoded = nil
+				set, err := c.Reload(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, step.decoded, decoded)
+				require.Len(t, set.Values, len(step.cached))
+				for name, value := range step.cached {
+					require.Equal(t, value, set.Get("n", name))
+				}
+				require.Equal(t, before, last.Values, "sets do not change")
+			}
+		})
+	}
 }
 
 func TestSnapshot_IsReloadedByAge(t *testing.T) {

@@ -87,13 +87,11 @@ func (e *engine) Ping(ctx context.Context) error {
 	return e.Store.Ping(ctx)
 }
 
-func (e *engine) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+func (e *engine) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	if e.down.Load() {
-		return nil, 0, &store.UnavailableError{Reason: "the store is down"}
+		return store.Changes{}, &store.UnavailableError{Reason: "the store is down"}
 	}
-	return e.Store.ListDocuments(ctx, after, limit, known)
+	return e.Store.ListChanges(ctx, kind, since)
 }
 
 // fixture is a running Service on the models main and eu. The namespace shop is on eu.

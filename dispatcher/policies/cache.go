@@ -14,7 +14,7 @@ import (
 
 // Options configures a Cache.
 type Options struct {
-	Settings store.Settings
+	Settings store.SharedSettings
 	// Defaults completes the policies.
 	Defaults policy.Topic
 	// OpenCredentials returns a topic's credentials; nil: none.

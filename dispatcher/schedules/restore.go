@@ -49,7 +49,7 @@ func (s *Service) restore(ctx context.Context) error {
 func (s *Service) eachPage(ctx context.Context, do func([]store.Document) error) error {
 	after := store.DocumentKey{Kind: store.KindSchedule}
 	for {
-		docs, _, err := s.opts.Settings.ListDocuments(ctx, after, documentPage, 0)
+		docs, _, err := s.opts.Settings.ListDocuments(ctx, after, documentPage)
 		if err != nil {
 			return fmt.Errorf("list schedules: %w", err)
 		}

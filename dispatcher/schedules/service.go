@@ -242,7 +242,7 @@ func (s *Service) readLastStates(ctx context.Context, all []store.Schedule) {
 
 // list lists the documents of a namespace's schedules.
 func (s *Service) list(ctx context.Context, namespace, after string, limit int) ([]store.Document, error) {
-	docs, _, err := s.opts.Settings.ListDocuments(ctx, keyOf(namespace, after), limit, 0)
+	docs, _, err := s.opts.Settings.ListDocuments(ctx, keyOf(namespace, after), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list schedules: %w", err)
 	}

@@ -76,7 +76,7 @@ func (r *Registry) MissingStores(ctx context.Context) (map[string]string, error)
 			return nil, err
 		}
 	}
-	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: KindNamespace}, 0, 0)
+	docs, _, err := r.settings.ListDocuments(ctx, store.DocumentKey{Kind: KindNamespace}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}

@@ -31,9 +31,9 @@ type fakeSettings struct {
 	docs     map[store.DocumentKey]store.Document
 	revision map[string]int64
 	away     atomic.Bool
-	takes    atomic.Int64 // nanoseconds of ListDocuments
+	takes    atomic.Int64 // nanoseconds of ListChanges
 	lists    atomic.Int64
-	loads    atomic.Int64 // lists that returned documents
+	loads    atomic.Int64 // lists of all documents
 	gets     atomic.Int64
 	puts     atomic.Int64
 	// beforePut, if set, is called before a document is put.
@@ -85,30 +85,37 @@ func (s *fakeSettings) GetDocuments(_ context.Context, keys []store.DocumentKey)
 	return docs, nil
 }
 
-func (s *fakeSettings) ListDocuments(
-	ctx context.Context, after store.DocumentKey, _ int, known int64,
-) (docs []store.Document, revision int64, err error) {
+func (s *fakeSettings) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	s.lists.Add(1)
 	select {
 	case <-ctx.Done():
-		return nil, 0, &store.UnavailableError{Reason: "slow", Err: context.Cause(ctx)}
+		return store.Changes{}, &store.UnavailableError{Reason: "slow", Err: context.Cause(ctx)}
 	case <-time.After(time.Duration(s.takes.Load())):
 	}
 	if s.away.Load() {
-		return nil, 0, errAway
+		return store.Changes{}, errAway
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known != 0 && s.revision[after.Kind] == known {
-		return nil, known, nil
+	changes := store.Changes{Revision: s.revision[kind]}
+	if since == changes.Revision {
+		return changes, nil
 	}
 	s.loads.Add(1)
+	changes.IsComplete = true
 	for key, doc := range s.docs {
-		if key.Kind == after.Kind {
-			docs = append(docs, doc)
+		if key.Kind == kind {
+			changes.Documents = append(changes.Documents, doc)
 		}
 	}
-	return docs, s.revision[after.Kind], nil
+	return changes, nil
+}
+
+func (s *fakeSettings) ListDocuments(
+	ctx context.Context, after store.DocumentKey, _ int,
+) ([]store.Document, int64, error) {
+	changes, err := s.ListChanges(ctx, after.Kind, 0)
+	return changes.Documents, changes.Revision, err
 }
 
 // create creates a token and returns its text.

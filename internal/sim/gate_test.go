@@ -487,10 +487,10 @@ func (s gateShard) ScanLanes(ctx context.Context, cursor string) ([]store.Docume
 }
 
 func (s gateShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
 	do := func(ctx context.Context) ([]store.Document, int64, error) {
-		return s.next.ListDocuments(ctx, after, limit, known)
+		return s.next.ListDocuments(ctx, after, limit)
 	}
 	return call2(ctx, s.p, s.number, "ListLanes", do)
 }
@@ -531,11 +531,9 @@ func (g gate) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]sto
 	})
 }
 
-func (g gate) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
+func (g gate) ListDocuments(ctx context.Context, after store.DocumentKey, limit int) ([]store.Document, int64, error) {
 	do := func(ctx context.Context) ([]store.Document, int64, error) {
-		return g.next.ListDocuments(ctx, after, limit, known)
+		return g.next.ListDocuments(ctx, after, limit)
 	}
 	return call2(ctx, g.p, documents, "ListDocuments", do)
 }

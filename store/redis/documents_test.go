@@ -61,7 +61,7 @@ func TestGetDocuments_ReadsAllInOneRoundTrip(t *testing.T) {
 	})
 }
 
-func TestListDocuments_ReadsOnlyOtherRevisions(t *testing.T) {
+func TestListChanges_ReadsOnlyOtherRevisions(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	key := store.DocumentKey{Kind: "many", Namespace: "n", Name: "last"}
 	last, err := s.PutDocument(t.Context(), store.NewToken(),
@@ -75,18 +75,19 @@ func TestListDocuments_ReadsOnlyOtherRevisions(t *testing.T) {
 	s.health.Check(t.Context())
 	count := &roundTrips{}
 	s.Client.AddHook(count)
-	docs, revision, err := s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, last.Revision-1)
+	changes, err := s.ListChanges(t.Context(), "many", last.Revision-1)
 	require.NoError(t, err)
-	require.Equal(t, last.Revision, revision)
-	require.Len(t, docs, len(fields)/2+1)
-	for i, doc := range docs[:len(docs)-1] {
+	require.True(t, changes.IsComplete)
+	require.Equal(t, last.Revision, changes.Revision)
+	require.Len(t, changes.Documents, len(fields)/2+1)
+	for i, doc := range changes.Documents[:len(fields)/2] {
 		require.Equal(t, fmt.Sprintf("%04d", i), doc.Key.Name)
 	}
-	require.Equal(t, 2, count.made, "the revision and all documents")
+	require.Equal(t, 2, count.made, "the changes and all documents")
 	count.made = 0
-	docs, _, err = s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, last.Revision)
+	changes, err = s.ListChanges(t.Context(), "many", last.Revision)
 	require.NoError(t, err)
-	require.Empty(t, docs)
+	require.Equal(t, store.Changes{Revision: last.Revision}, changes)
 	require.Equal(t, 1, count.made)
 }
 
@@ -156,7 +157,7 @@ func TestListDocuments_ReadsAllOfOneServer(t *testing.T) {
 	}
 	replace(1)
 	s.Client.AddHook(&failingOver{replace: replace})
-	docs, revision, err := s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0, 0)
+	docs, revision, err := s.ListDocuments(t.Context(), store.DocumentKey{Kind: "many"}, 0)
 	require.NoError(t, err)
 	require.Len(t, docs, documents)
 	for _, doc := range docs {

@@ -122,17 +122,28 @@ func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 		require.NoError(t, err)
 		return topic
 	}
-	put(1)
+	first := put(1)
 	replica := servers.Replicas()[0]
 	require.Eventually(t, func() bool {
 		n, err := client(t, replica.Addr()).HLen(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 		return err == nil && n > 0
 	}, testlevel.MustCome, 10*time.Millisecond)
 	promote := isolateReplica(t, servers)
+	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "lost"})
+	require.NoError(t, err)
 	lost := put(2)
 	promote()
 	requireRecovery(t, func() error { return s.Ping(t.Context()) })
-	require.Greater(t, put(3).Revision, lost.Revision, "who has seen the lost one must read again")
+	last := put(3)
+	require.Greater(t, last.Revision, lost.Revision, "who has seen the lost one must read again")
+	changes, err := s.ListChanges(t.Context(), store.KindTopic, lost.Revision)
+	require.NoError(t, err)
+	require.True(t, changes.IsComplete, "also what did not change since then")
+	require.Equal(t, last.Revision, changes.Revision)
+	require.Len(t, changes.Documents, 1)
+	changes, err = s.ListChanges(t.Context(), store.KindTopic, first.Revision)
+	require.NoError(t, err)
+	require.False(t, changes.IsComplete, "the replica knew it")
 }
 
 func TestFailover_OfAClusterServer(t *testing.T) {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,18 +17,20 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-// without fails every command on one key, as when its server is away.
+// without fails every command on one key, or one command, as when its server is away.
 type without struct {
 	redis.Hook
-	key  string
-	gone bool
+	command string // empty: any
+	key     string
+	gone    bool
 }
 
 func (w *without) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *without) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); w.gone && len(args) > 1 && args[1] == w.key {
+		if args := cmd.Args(); w.gone && len(args) > 1 && args[1] == w.key &&
+			(w.command == "" || args[0] == w.command) {
 			err := errors.New("its server is away")
 			cmd.SetErr(err)
 			return err
@@ -60,6 +63,8 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 	// On a cluster the policies and a shard are on different servers. A failover may roll one of them back.
 	require.NoError(t, s.Client.Del(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Err())
 	require.NoError(t, s.Client.HSet(t.Context(), layout.DocumentsKey("rb", store.KindTopic), before).Err())
+	require.NoError(t, s.Client.ZRemRangeByScore(t.Context(), layout.ChangesKey("rb", store.KindTopic), "("+before[""],
+		"+inf").Err())
 	require.NoError(t, l.Extend(t.Context()))
 	_, revision, err := storetest.ListTopics(t.Context(), s)
 	require.NoError(t, err)
@@ -73,6 +78,47 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 
 	put(lane.Topic, true)
 	require.True(t, claimAll(t, s, 1).Queues[0].Blocked, "what is put after it holds at once")
+	require.NoError(t, l.Release(t.Context()))
+}
+
+func TestLead_CopiesChangedPoliciesOnly(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	topic := func(name string, paused bool) store.Topic {
+		return store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}}
+	}
+	put := func(name string, paused bool) {
+		_, err := store.PutTopic(t.Context(), s, topic(name, paused))
+		require.NoError(t, err)
+	}
+	limitsKey := s.shards[0].Keys.Limits
+	limits := func() map[string]string { return s.Client.HGetAll(t.Context(), limitsKey).Val() }
+	put("unchanged", true)
+	put("changed", true)
+	put("removed", true)
+	l, err := s.Shards()[0].Lead(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, l.Extend(t.Context()))
+	before := limits()
+	s.Client.AddHook(&without{command: "hgetall", key: layout.DocumentsKey("rb", store.KindTopic), gone: true})
+	for what, change := range []func(){
+		func() { // and the writer died before it had copied the limits
+			put("changed", false)
+			require.NoError(t, store.DeleteTopic(t.Context(), s, topic("removed", true)))
+		},
+		func() { put("changed", true) }, // and a failover of the shard lost the changes before it, too
+	} {
+		change()
+		after := limits()
+		require.NoError(t, s.Client.Del(t.Context(), limitsKey).Err())
+		require.NoError(t, s.Client.HSet(t.Context(), limitsKey, before).Err())
+		require.NoError(t, l.Extend(t.Context()))
+		require.Equal(t, after[""], limits()[""], what)
+		for name, stored := range after {
+			_, stored, _ = strings.Cut(stored, " ")
+			_, copied, _ := strings.Cut(limits()[name], " ")
+			require.Equal(t, stored, copied, "%s %d", name, what)
+		}
+	}
 	require.NoError(t, l.Release(t.Context()))
 }
 

@@ -71,14 +71,13 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 
 // ListDocuments implements store.Settings.
 func (s *Store) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	s.health.Check(ctx)
-	return s.documents.ListDocuments(ctx, after, limit, known)
+	return s.documents.ListDocuments(ctx, after, limit)
 }
 
-// ListChanges implements store.Store. It also checks the servers: a process that only registers jobs may make no other
-// call regularly.
+// ListChanges implements store.SharedSettings. It also checks the servers: a process that only registers jobs may make
+// no other call regularly.
 func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	s.health.Check(ctx)
 	return s.documents.ListChanges(ctx, kind, since)

@@ -265,3 +265,36 @@ func TestOverview_ShowsAJob(t *testing.T) {
 	})
 	require.Equal(t, []string{"close-4711", "scheduled", "orders", "https://shop.example/hooks"}, row)
 }
+
+func TestListChanges_AreCompleteAfterARestoredBackup(t *testing.T) {
+	o := options(t)
+	s, c := openWithClock(t, o)
+	put := func(name string) int64 {
+		doc, err := s.PutDocument(t.Context(), store.NewToken(), store.Document{
+			Key: store.DocumentKey{Kind: "number", Namespace: "n", Name: name}, Value: []byte("1"),
+		}, policy.Limits{})
+		require.NoError(t, err)
+		return doc.Revision
+	}
+	saved := put("saved")
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	_, err := Backup(t.Context(), o.Path, backup)
+	require.NoError(t, err)
+	lost := put("lost")
+	require.NoError(t, s.Close())
+	_, err = Restore(t.Context(), backup, o.Path, o.Logger)
+	require.NoError(t, err)
+
+	s, _ = openWithClockAt(t, o, c.ms.Load()+time.Second.Milliseconds())
+	last := put("new")
+	for since, wanted := range map[int64][]string{saved: {"new"}, lost: {"new", "saved"}} {
+		changes, err := s.ListChanges(t.Context(), "number", since)
+		require.NoError(t, err)
+		require.Equal(t, []any{since == lost, last}, []any{changes.IsComplete, changes.Revision})
+		var names []string
+		for _, doc := range changes.Documents {
+			names = append(names, doc.Key.Name)
+		}
+		require.Equal(t, wanted, names)
+	}
+}

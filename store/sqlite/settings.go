@@ -131,16 +131,13 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 
 // ListDocuments implements store.Settings.
 func (s *Store) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) (docs []store.Document, revision int64, err error) {
 	checkBatch("documents", limit)
 	err = s.db.Read(ctx, "list settings", func(ctx context.Context, c *db.Conn) (err error) {
 		docs, revision, err = listDocuments(ctx, c, after, limit)
 		return err
 	})
-	if known != 0 && revision == known {
-		docs = nil
-	}
 	return docs, revision, err
 }
 
@@ -172,7 +169,7 @@ func listDocuments(
 	return docs, revision, err
 }
 
-// ListChanges implements store.Store.
+// ListChanges implements store.SharedSettings.
 func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (changes store.Changes, err error) {
 	err = s.db.Read(ctx, "list changes of settings", func(ctx context.Context, c *db.Conn) (err error) {
 		changes = store.Changes{IsComplete: true, Revision: since}

@@ -172,16 +172,16 @@ func (m *Model) getDocuments(ctx context.Context, from settings, keys []store.Do
 
 // ListDocuments lists documents.
 func (m *Model) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	return m.listDocuments(ctx, m.settings, after, limit, known)
+	return m.listDocuments(ctx, m.settings, after, limit)
 }
 
 // ListDocuments lists lanes' settings.
 func (s *modelShard) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
-	return s.model.listDocuments(ctx, s.settings, after, limit, known)
+	return s.model.listDocuments(ctx, s.settings, after, limit)
 }
 
 // ListChanges returns what changed since a revision.
@@ -194,7 +194,7 @@ func (m *Model) ListChanges(ctx context.Context, kind string, since int64) (stor
 }
 
 func (m *Model) listDocuments(
-	ctx context.Context, from settings, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, from settings, after store.DocumentKey, limit int,
 ) ([]store.Document, int64, error) {
 	bound(limit)
 	if _, err := m.open(ctx); err != nil {
@@ -202,8 +202,5 @@ func (m *Model) listDocuments(
 	}
 	defer m.mu.Unlock()
 	docs, revision := from.list(after, limit)
-	if known != 0 && revision == known {
-		docs = nil
-	}
 	return docs, revision, nil
 }

@@ -48,7 +48,7 @@ func (r *changesReader) read(since int64) store.Changes {
 		}
 	}
 	r.revision = changes.Revision
-	stored, revision, err := r.Store.ListDocuments(r.Context(), r.documentKey(""), 0, 0)
+	stored, revision, err := r.Store.ListDocuments(r.Context(), r.documentKey(""), 0)
 	require.NoError(r, err)
 	require.Equal(r, revision, changes.Revision)
 	require.Len(r, r.docs, len(stored))
@@ -83,9 +83,9 @@ var changesCases = []testCase{
 		r := s.newReader()
 		require.Zero(s, r.revision)
 		first := []store.Document{s.putValue("a", "1"), s.putValue("b", "1"), s.putValue("c", "1")}
-		require.Equal(s, store.Changes{
-			Documents: first, IsComplete: true, Revision: first[2].Revision,
-		}, r.read(r.revision), "the first read")
+		all := r.read(r.revision)
+		require.True(s, all.IsComplete, "the first read")
+		require.ElementsMatch(s, first, all.Documents)
 		require.Equal(s, store.Changes{Revision: r.revision}, r.read(r.revision), "nothing has changed")
 
 		for _, value := range []string{"2", "3"} {

@@ -107,7 +107,7 @@ func (l *leadership) copyNewer(ctx context.Context) error {
 	defer cancel()
 	revision, err := l.keeper.policies.Revision(ctx, store.KindTopic)
 	if err == nil && revision != l.copied {
-		revision, err = l.keeper.policies.CopyLimits(ctx, l.keeper.Shard)
+		revision, err = l.keeper.policies.CopyLimits(ctx, l.keeper.Shard, l.copied)
 	}
 	switch {
 	case errors.Is(err, store.ErrUnavailable):

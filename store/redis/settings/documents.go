@@ -72,58 +72,94 @@ func (d *Documents) PutDocument(
 // GetDocuments reads the documents in one round trip.
 func (d *Documents) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]store.Document, error) {
 	shard.CheckBatchSize(len(keys))
+	docs, err := d.get(ctx, keys)
+	return withoutLimits(docs), err
+}
+
+// ListDocuments implements store.Settings.
+func (d *Documents) ListDocuments(
+	ctx context.Context, after store.DocumentKey, limit int,
+) ([]store.Document, int64, error) {
+	docs, revision, err := d.list(ctx, after.Kind)
+	if err != nil {
+		return nil, 0, err
+	}
+	docs = slices.DeleteFunc(docs, func(doc storedDocument) bool { return doc.Key.Compare(after) <= 0 })
+	if limit > 0 {
+		docs = docs[:min(limit, len(docs))]
+	}
+	return withoutLimits(docs), revision, nil
+}
+
+// ListChanges implements store.SharedSettings.
+func (d *Documents) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	docs, changes, err := d.changes(ctx, kind, since)
+	changes.Documents = withoutLimits(docs)
+	return changes, err
+}
+
+// A storedDocument is a document with its limits in their stored form.
+type storedDocument struct {
+	store.Document
+
+	limits string
+}
+
+func withoutLimits(stored []storedDocument) (docs []store.Document) {
+	for _, doc := range stored {
+		docs = append(docs, doc.Document)
+	}
+	return docs
+}
+
+// get reads documents by their keys.
+func (d *Documents) get(ctx context.Context, keys []store.DocumentKey) ([]storedDocument, error) {
 	pipe := d.Client.Pipeline()
 	stored := make([]*redis.StringCmd, len(keys))
 	for i, key := range keys {
 		stored[i] = pipe.HGet(ctx, layout.DocumentsKey(d.prefix, key.Kind), layout.TopicName(key.Namespace, key.Name))
 	}
 	_, _ = pipe.Exec(ctx) // the errors are read from the commands
-	docs := make([]store.Document, len(keys))
+	docs := make([]storedDocument, len(keys))
 	for i, key := range keys {
 		text, err := stored[i].Result()
 		if err != nil && !connect.IsNil(err) {
 			return nil, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
 		}
-		docs[i], _ = parseDocument(key, text)
+		docs[i] = parseDocument(key, text)
 	}
 	return docs, nil
 }
 
-// ListDocuments implements store.Settings.
-func (d *Documents) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
-) ([]store.Document, int64, error) {
-	revision, err := d.Revision(ctx, after.Kind)
-	if err != nil || known != 0 && revision == known {
-		return nil, revision, err
-	}
-	stored, revision, err := d.documents(ctx, after.Kind)
+// list reads all documents of a kind, in order of key, and their newest revision with one command. A cursor of HSCAN
+// would skip documents without an error if another server, after a failover or restart, answered for a page.
+func (d *Documents) list(ctx context.Context, kind string) ([]storedDocument, int64, error) {
+	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
 	}
-	var docs []store.Document
-	for i := range stored {
-		if stored[i].Key.Compare(after) > 0 {
-			docs = append(docs, stored[i].Document)
+	docs := make([]storedDocument, 0, len(stored))
+	for name, text := range stored {
+		if name != "" {
+			docs = append(docs, parseDocument(parseKey(kind, name), text))
 		}
 	}
-	slices.SortFunc(docs, func(a, b store.Document) int { return a.Key.Compare(b.Key) })
-	if limit > 0 {
-		docs = docs[:min(limit, len(docs))]
-	}
-	return docs, revision, nil
+	slices.SortFunc(docs, func(a, b storedDocument) int { return a.Key.Compare(b.Key) })
+	return docs, script.Num(stored[""]), nil
 }
 
-// ListChanges implements store.Store. If two servers answer, the second without the newest changes, it does not know the
-// revision of the first at the next call.
-func (d *Documents) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+// changes reads what ListChanges returns: the documents, and the rest. If another server answers for the documents than
+// for their names, without the newest changes, then it does not know the revision of the first at the next call.
+func (d *Documents) changes(
+	ctx context.Context, kind string, since int64,
+) (docs []storedDocument, changes store.Changes, err error) {
 	log, err := d.Client.ZRangeByScore(ctx, layout.ChangesKey(d.prefix, kind), &redis.ZRangeBy{
 		Min: strconv.FormatInt(since, 10), Max: "+inf",
 	}).Result()
 	if err != nil {
-		return store.Changes{}, fmt.Errorf("read changes of documents: %w", connect.MapError(ctx, err))
+		return nil, changes, fmt.Errorf("read changes of documents: %w", connect.MapError(ctx, err))
 	}
-	changes := store.Changes{IsComplete: true, Revision: since}
+	changes = store.Changes{IsComplete: true, Revision: since}
 	var keys []store.DocumentKey
 	for _, entry := range log {
 		revision, name, _ := strings.Cut(entry, " ")
@@ -134,65 +170,32 @@ func (d *Documents) ListChanges(ctx context.Context, kind string, since int64) (
 		}
 	}
 	if changes.IsComplete {
-		changes.Documents, changes.Revision, err = d.ListDocuments(ctx, store.DocumentKey{Kind: kind}, 0, 0)
-		return changes, err
+		docs, changes.Revision, err = d.list(ctx, kind)
+		return docs, changes, err
 	}
 	slices.SortFunc(keys, store.DocumentKey.Compare)
 	if keys = slices.Compact(keys); len(keys) > 0 {
-		changes.Documents, err = d.GetDocuments(ctx, keys)
+		docs, err = d.get(ctx, keys)
 	}
-	return changes, err
+	return docs, changes, err
 }
 
-// parseKey returns the key of a document of all shards by its stored name.
+// parseKey returns the key of a document by its stored name.
 func parseKey(kind, name string) store.DocumentKey {
 	key := store.DocumentKey{Kind: kind}
 	key.Namespace, key.Name, _ = strings.Cut(name, "/")
 	return key
 }
 
-// A storedDocument is a document with its limits.
-type storedDocument struct {
-	store.Document
-
-	limits policy.Limits
-}
-
-// documents reads all documents of a kind and their newest revision with one command. A cursor of HSCAN would skip
-// documents without an error if another server, after a failover or restart, answered for a page.
-func (d *Documents) documents(ctx context.Context, kind string) ([]storedDocument, int64, error) {
-	stored, err := d.Client.HGetAll(ctx, layout.DocumentsKey(d.prefix, kind)).Result()
-	if err != nil {
-		return nil, 0, fmt.Errorf("read documents: %w", connect.MapError(ctx, err))
-	}
-	docs := make([]storedDocument, 0, len(stored))
-	for name, text := range stored {
-		if name == "" {
-			continue
-		}
-		doc, encoded := parseDocument(parseKey(kind, name), text)
-		document := storedDocument{Document: doc}
-		if err := json.Unmarshal([]byte(encoded), &document.limits); err != nil {
-			d.log.ErrorContext(ctx,
-				"limits not readable, treating the topic as paused: put its policy again, then resume it",
-				"topic", doc.Key.Name, "err", err)
-			document.limits = policy.Limits{Paused: true}
-		}
-		docs = append(docs, document)
-	}
-	return docs, script.Num(stored[""]), nil
-}
-
-// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none. It also returns the
-// limits.
-func parseDocument(key store.DocumentKey, text string) (store.Document, string) {
+// parseDocument reads a stored document, '<revision> <limits> <value>'; empty: there is none.
+func parseDocument(key store.DocumentKey, text string) storedDocument {
 	if text == "" {
-		return store.Document{Key: key}, ""
+		return storedDocument{Document: store.Document{Key: key}}
 	}
 	doc, rest := parseRevision(key, text)
 	limits, value, _ := strings.Cut(rest, " ")
 	doc.Value = []byte(value)
-	return doc, limits
+	return storedDocument{doc, limits}
 }
 
 // parseRevision reads the revision that a stored document begins with. A damaged one is read as 1, so that the document
@@ -215,28 +218,32 @@ func (d *Documents) Revision(ctx context.Context, kind string) (int64, error) {
 	return script.Num(text), nil
 }
 
-// CopyLimits copies the limits of all topics to one shard, and returns their revision; UnknownRevision when another
-// process was faster.
+// CopyLimits copies the limits of the topics that changed after a revision to one shard, and returns their newest
+// revision; UnknownRevision when another process was faster. A shard that a failover rolled back gets more.
 //
 // PutDocument writes the policies first, then the shards. So a shard that has a newer revision than the policies, read
 // after it, has limits that a failover of the policies' server rolled back. The policies apply as they are then.
-func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, error) {
+func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard, since int64) (int64, error) {
 	held, err := d.Client.HGet(ctx, sh.Keys.Limits, "").Result()
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
 	}
-	topics, revision, err := d.documents(ctx, store.KindTopic)
+	topics, changes, err := d.changes(ctx, store.KindTopic, min(since, script.Num(held)))
 	if err != nil {
 		return 0, err
 	}
-	copies := make([][2]string, 0, len(topics))
-	for _, t := range topics {
-		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), layout.FormatLimits(t.Revision,
-			t.limits.Over(d.limits))})
-	}
-	lost := ""
+	revision, lost := changes.Revision, ""
 	if script.Num(held) > revision {
 		lost = held
+		if topics, revision, err = d.list(ctx, store.KindTopic); err != nil {
+			return 0, err
+		}
+	}
+	copies := make([][2]string, 0, len(topics))
+	for _, t := range topics {
+		copies = append(copies, [2]string{layout.TopicName(t.Key.Namespace, t.Key.Name), d.limitsOf(ctx, t, revision)})
+	}
+	if lost != "" {
 		if copies, err = d.withForgotten(ctx, sh, copies); err != nil {
 			return 0, err
 		}
@@ -264,6 +271,20 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard) (int64, err
 			return revision, nil
 		}
 	}
+}
+
+// limitsOf returns what a shard stores of a topic as of a revision, from which on a removed topic has the defaults.
+func (d *Documents) limitsOf(ctx context.Context, topic storedDocument, revision int64) string {
+	var limits policy.Limits
+	if topic.Revision == 0 {
+		topic.Revision = revision
+	} else if err := json.Unmarshal([]byte(topic.limits), &limits); err != nil {
+		d.log.ErrorContext(ctx,
+			"limits not readable, treating the topic as paused: put its policy again, then resume it",
+			"topic", topic.Key.Name, "err", err)
+		limits = policy.Limits{Paused: true}
+	}
+	return layout.FormatLimits(topic.Revision, limits.Over(d.limits))
 }
 
 // withForgotten adds the topics that a shard has limits of, but whose policies were lost, with the default limits.

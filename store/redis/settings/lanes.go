@@ -103,7 +103,7 @@ func (s *Lanes) ScanLanes(ctx context.Context, cursor string) (docs []store.Docu
 
 // ListDocuments lists the lanes of after's topic that have settings.
 func (s *Lanes) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, known int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) (docs []store.Document, revision int64, err error) {
 	shard.CheckBatchSize(limit)
 	if limit <= 0 {
@@ -132,9 +132,6 @@ func (s *Lanes) ListDocuments(
 		if len(names) == 0 {
 			break
 		}
-	}
-	if known != 0 && revision == known {
-		docs = nil
 	}
 	return docs, revision, nil
 }

@@ -215,7 +215,7 @@ func (p *pass) note(f store.Fault) { p.page.Faults = append(p.page.Faults, f) }
 
 // ListDocuments implements store.Auditor.
 func (a *Auditor) ListDocuments(
-	ctx context.Context, after store.DocumentKey, limit int, _ int64,
+	ctx context.Context, after store.DocumentKey, limit int,
 ) (docs []store.Document, _ int64, err error) {
 	err = a.file.Query(ctx, table.DocumentsAfter, func(v []driver.Value) error {
 		docs = append(docs, store.Document{
