@@ -91,6 +91,19 @@ func TestListChanges_ReadsOnlyOtherRevisions(t *testing.T) {
 	require.Equal(t, 1, count.made)
 }
 
+// A server may apply the first half of a script only, after a crash.
+func TestPutDocument_WritesNoDocumentThatItsLogMisses(t *testing.T) {
+	s := open(t, Options{URL: redistest.Start(t).URL()})
+	key := store.DocumentKey{Kind: "number", Namespace: "n", Name: "a"}
+	require.NoError(t, s.Client.Set(t.Context(), layout.ChangesKey("rb", key.Kind), "no log", 0).Err())
+	_, err := s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: []byte("1")},
+		policy.Limits{})
+	require.Error(t, err)
+	docs, err := s.GetDocuments(t.Context(), []store.DocumentKey{key})
+	require.NoError(t, err)
+	require.Zero(t, docs[0].Revision)
+}
+
 // Scripts give revisions, since they have the clock.
 func TestPutDocument_GivesTheNextRevision(t *testing.T) {
 	clock := newClock(t)
