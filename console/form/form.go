@@ -28,8 +28,12 @@ type Field struct {
 	Secret bool
 	// Essential: without the member there is no object that it belongs to.
 	Essential bool
+	// Replaces: what is written replaces all headers that are stored, rather than those that it names.
+	Replaces bool
 
 	kind kind
+	// member is that with the value: of the fields that say what a body is, the body.
+	member string
 }
 
 // Group is a part of a form.
@@ -41,7 +45,8 @@ type Group struct {
 // Form is a form.
 type Form struct{ groups []Group }
 
-// Of returns the form of a struct of package client. Members without a field get one in the last group.
+// Of returns the form of a struct of package client. Members without a field get one: in the last group that has a
+// field of the same object.
 func Of[T any](groups ...Group) *Form {
 	f := &Form{}
 	described := make(map[string]bool)
@@ -61,8 +66,10 @@ func Of[T any](groups ...Group) *Form {
 	}
 	for i, g := range groups {
 		g.Fields = slices.Clone(g.Fields)
-		if i == len(groups)-1 {
-			g.Fields = append(g.Fields, rest...)
+		for _, field := range rest {
+			if groupOf(field, groups) == i {
+				g.Fields = append(g.Fields, field)
+			}
 		}
 		for j := range g.Fields {
 			field := &g.Fields[j]
@@ -70,8 +77,11 @@ func Of[T any](groups ...Group) *Form {
 			if !is {
 				panic("form: " + reflect.TypeFor[T]().String() + " has no member " + field.Name)
 			}
-			field.kind = kind
-			if kind == headersKind && field.Kind == "" {
+			field.kind, field.member = kind, field.Name
+			if object := field.object(); kind == bodyAsKind || kind == contentTypeKind {
+				field.member = object + "body"
+			}
+			if (kind == headersKind || kind == labelsKind) && field.Kind == "" {
 				field.Kind, field.Rows = "textarea", 3
 			}
 		}
@@ -79,6 +89,19 @@ func Of[T any](groups ...Group) *Form {
 	}
 	return f
 }
+
+// groupOf returns the group of a field that none has.
+func groupOf(f Field, groups []Group) int {
+	for i, g := range slices.Backward(groups) {
+		if slices.ContainsFunc(g.Fields, func(other Field) bool { return other.object() == f.object() }) {
+			return i
+		}
+	}
+	return len(groups) - 1
+}
+
+// object returns the name of the object that the member belongs to, with a full stop; empty: it is that of the form.
+func (f *Field) object() string { return f.Name[:strings.LastIndexByte(f.Name, '.')+1] }
 
 // fields calls do for each field.
 func (f *Form) fields(do func(*Field)) {
@@ -97,18 +120,21 @@ func (f *Form) Names() (names []string) {
 
 // Values returns the members of a JSON object that have fields. raw may be empty.
 func (f *Form) Values(raw json.RawMessage) Values {
-	members := membersIn(raw)
-	objects := make(map[string]Values)
+	objects := map[string]Values{"": membersIn(raw)}
 	values := make(Values)
 	f.fields(func(field *Field) {
-		value := members[field.Name]
-		if object, member, nested := strings.Cut(field.Name, "."); nested {
-			if objects[object] == nil {
-				objects[object] = membersIn(members[object])
-			}
-			value = objects[object][member]
+		object := field.object()
+		if objects[object] == nil {
+			objects[object] = membersIn(objects[""][strings.TrimSuffix(object, ".")])
 		}
-		if len(value) > 0 && value[0] != 'n' {
+		value := objects[object][strings.TrimPrefix(field.Name, object)]
+		switch {
+		case field.kind == bodyKind:
+			value = bodyIn(objects[object])
+		case field.kind == bodyAsKind || field.kind == contentTypeKind || isNull(value) && field.kind != callbackKind:
+			return
+		}
+		if value != nil {
 			values[field.Name] = value
 		}
 	})
@@ -127,15 +153,15 @@ func membersIn(raw json.RawMessage) (members Values) {
 func (f *Form) Texts(values Values) Texts {
 	texts := make(Texts)
 	f.fields(func(field *Field) {
-		if text := field.text(values[field.Name]); text != "" {
+		if text := field.text(values); text != "" {
 			texts[field.Name] = text
 		}
 	})
 	return texts
 }
 
-func (f *Field) text(value json.RawMessage) string {
-	if text := f.kind.text(value); text != f.Unset {
+func (f *Field) text(values Values) string {
+	if text := f.kind.text(values[f.member]); text != f.Unset {
 		return text
 	}
 	return ""
@@ -143,7 +169,8 @@ func (f *Field) text(value json.RawMessage) string {
 
 // Typed returns the texts of a form that was sent; those that it lacks are as before.
 func (f *Form) Typed(sent url.Values, before Texts) Texts {
-	texts := maps.Clone(before)
+	texts := make(Texts)
+	maps.Copy(texts, before)
 	f.fields(func(field *Field) {
 		if typed, ok := sent[field.Name]; ok && len(typed) > 0 {
 			texts[field.Name] = field.clean(typed[0])
@@ -152,12 +179,12 @@ func (f *Form) Typed(sent url.Values, before Texts) Texts {
 	return texts
 }
 
-// lineBreaks undoes what browsers do to the ends of lines.
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+// browsed does to stored texts what browsers do, and undoes what they do to the ends of lines. HTML has no NUL.
+var browsed = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD")
 
 // clean returns a text as it is read: of one that a browser sent, too.
 func (f *Field) clean(text string) string {
-	text = lineBreaks.Replace(text)
+	text = browsed.Replace(text)
 	if f.Kind != "textarea" {
 		text = strings.TrimSpace(text)
 	}
@@ -168,8 +195,26 @@ func (f *Field) clean(text string) string {
 // that do not differ are as they were stored; those that were removed are null. errs are texts that cannot be made
 // JSON.
 func (f *Form) Document(stored Values, texts Texts) (doc json.RawMessage, changed []string, errs web.FormErrors) {
+	members, changes, changed, errs := f.compare(stored, texts)
+	maps.Copy(members, changes)
+	return members.object(), changed, errs
+}
+
+// Changes returns an object of the members that differ from what was stored, as a PATCH has them. A body that was
+// removed is an empty one, because a job does not lose its body.
+func (f *Form) Changes(stored Values, texts Texts) (doc json.RawMessage, changed []string, errs web.FormErrors) {
+	_, changes, changed, errs := f.compare(stored, texts)
+	if slices.Contains(changed, "body") && bodyIn(changes) == nil {
+		changes["body_text"] = quote("")
+	}
+	return changes.object(), changed, errs
+}
+
+// compare returns the members that are as they were stored, those that are not, and the names of these.
+func (f *Form) compare(stored Values, texts Texts) (same, changes Values, changed []string, errs web.FormErrors) {
 	type object struct{ stored, empty, removed bool }
 	objects := make(map[string]*object)
+	same, changes = make(Values), make(Values)
 	f.fields(func(field *Field) {
 		name, _, nested := strings.Cut(field.Name, ".")
 		if !nested {
@@ -185,9 +230,10 @@ func (f *Form) Document(stored Values, texts Texts) (doc json.RawMessage, change
 		o.empty = o.empty && text == ""
 		o.removed = o.removed || field.Essential && text == "" && stored[field.Name] != nil
 	})
-	members := make(Values)
 	change := func(name string, value json.RawMessage) {
-		members[name] = value
+		if value != nil {
+			changes[name] = value
+		}
 		if !slices.Contains(changed, name) {
 			changed = append(changed, name)
 		}
@@ -196,26 +242,53 @@ func (f *Form) Document(stored Values, texts Texts) (doc json.RawMessage, change
 		name, was := field.Name, stored[field.Name]
 		text := field.clean(texts[name])
 		in, _, nested := strings.Cut(name, ".")
-		switch o := objects[in]; {
+		o := objects[in]
+		switch {
 		case nested && (o.removed || o.empty):
 			if o.stored {
 				change(in, null)
 			}
-		case text == field.clean(field.text(was)):
-			if was != nil {
-				members[name] = was
-			}
-		case text == "":
-			change(name, null)
-		default:
-			value, err := field.kind.value(text, was)
+			return
+		case nested && same[in] == nil:
+			same[in] = json.RawMessage("{}") // if no member is added
+		}
+		switch {
+		case field.kind == bodyAsKind || field.kind == contentTypeKind: // they belong to the body
+		case field.kind == bodyKind:
+			members, differs, err := readBody(field.object(), text, texts, was)
 			if err != nil {
 				errs.Add(name, err.Error())
 			}
-			change(name, value)
+			to := same
+			if differs {
+				change(name, nil)
+				to = changes
+			}
+			for member, value := range members {
+				to[field.object()+member] = value
+			}
+		case text == field.clean(field.text(stored)):
+			if was != nil {
+				same[name] = was
+			}
+		case text == "" && field.kind == callbackKind: // null switches it off
+			change(name, nil)
+		case text == "":
+			change(name, null)
+		default:
+			value, err := field.kind.value(text, was, field.Replaces)
+			switch {
+			case err != nil:
+				errs.Add(name, err.Error())
+				change(name, nil)
+			case was != nil && field.kind.text(value) == field.kind.text(was): // written in another way
+				same[name] = was
+			default:
+				change(name, value)
+			}
 		}
 	})
-	return members.object(), changed, errs
+	return same, changes, changed, errs
 }
 
 var null = json.RawMessage("null")
@@ -251,7 +324,10 @@ func (f *Field) shown(texts Texts, effective Values, errs web.FormErrors) web.Fi
 		field.Value = ""
 		field.Error = strings.TrimPrefix(field.Error+"; it was not saved, and is not shown: paste it again", "; ")
 	}
-	if text := f.text(effective[f.Name]); text != "" && field.Value == "" {
+	if f.kind == bodyAsKind && field.Value == AsKept {
+		field.Options = append(slices.Clone(field.Options), web.Link{To: AsKept, Text: "the one that the job has"})
+	}
+	if text := f.text(effective); text != "" && field.Value == "" {
 		field.Placeholder = text
 		if field.Kind == "select" {
 			field.Options = slices.Clone(field.Options)
@@ -284,14 +360,15 @@ type Table struct {
 	Rows  []Row
 }
 
-// Tables returns what holds, by groups; without what has no text, and without secrets.
+// Tables returns what holds, by groups; without what has no text, without secrets, and without bodies.
 func (f *Form) Tables(effective, set Values) (tables []Table) {
 	for _, g := range f.groups {
 		t := Table{Title: g.Title}
 		for i := range g.Fields {
 			field := &g.Fields[i]
-			if text := field.text(effective[field.Name]); text != "" && !field.Secret {
-				t.Rows = append(t.Rows, Row{field.Label, field.option(text), set[field.Name] == nil})
+			hidden := field.Secret || field.kind == bodyKind || field.kind == bodyAsKind
+			if text := field.text(effective); text != "" && !hidden {
+				t.Rows = append(t.Rows, Row{field.Label, field.option(text), set[field.member] == nil})
 			}
 		}
 		if len(t.Rows) > 0 {

@@ -128,7 +128,7 @@ func TestDocument_NamesWhatDiffers(t *testing.T) {
 	require.ElementsMatch(t, []string{"on_dead", "breaker", "url"}, changed)
 	texts["headers"] = "X-A: 1\nnonsense"
 	_, _, errs := policyForm.Document(values, texts)
-	require.Equal(t, "line 2 must be a name, a colon and a value, such as X-Team: shop", errs.Of("headers"))
+	require.Equal(t, "line 2 must be a name and a value, such as X-Team: shop", errs.Of("headers"))
 }
 
 // members are the names of the fields of a type, as its JSON has them.

@@ -2,6 +2,7 @@ package form
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/textproto"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // nothing is the text of an empty list, unlike one that is not set.
@@ -26,7 +28,12 @@ const (
 	listKind         // of texts
 	numbersKind      // a list of numbers or texts
 	headersKind      // a line for each value
-	objectKind       // an object as JSON
+	labelsKind       // a line for each label
+	timeKind
+	callbackKind // a URL, none, which is null, or an object as JSON
+	bodyKind
+	bodyAsKind      // how the body is written
+	contentTypeKind // of the body
 )
 
 // member is a member of a struct.
@@ -47,6 +54,14 @@ func membersOf(of reflect.Type, prefix string, described map[string]bool) (membe
 			t = t.Elem()
 		}
 		name = prefix + name
+		if strings.Contains(f.Tag.Get("wire"), "payload") {
+			members = append(members, member{name, bodyKind}, member{name + "_as", bodyAsKind})
+			continue
+		}
+		if name == prefix+"content_type" {
+			members = append(members, member{name, contentTypeKind})
+			continue
+		}
 		if t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && !described[name] {
 			members = append(members, membersOf(t, name+".", described)...)
 			continue
@@ -60,8 +75,10 @@ func kindOf(t reflect.Type) kind {
 	switch t {
 	case reflect.TypeFor[client.Headers]():
 		return headersKind
+	case reflect.TypeFor[map[string]string]():
+		return labelsKind
 	case reflect.TypeFor[time.Time]():
-		return textKind
+		return timeKind
 	case reflect.TypeFor[[]time.Duration]():
 		return numbersKind
 	}
@@ -73,13 +90,13 @@ func kindOf(t reflect.Type) kind {
 	case reflect.Slice:
 		return listKind
 	case reflect.Struct:
-		return objectKind
+		return callbackKind
 	}
 	return textKind
 }
 
-// value returns the JSON of a text that is not empty. stored is what it changes.
-func (k kind) value(text string, stored json.RawMessage) (json.RawMessage, error) {
+// value returns the JSON of a text that is not empty. stored is what it changes, or replaces.
+func (k kind) value(text string, stored json.RawMessage, replaces bool) (json.RawMessage, error) {
 	switch k {
 	case numberKind:
 		return numberOf(text), nil
@@ -94,10 +111,19 @@ func (k kind) value(text string, stored json.RawMessage) (json.RawMessage, error
 		}
 		return listOf(text, element), nil
 	case headersKind:
-		return headersOf(text, stored)
-	case objectKind:
-		if json.Valid([]byte(text)) {
-			return json.RawMessage(text), nil
+		return headersOf(text, stored, replaces)
+	case labelsKind:
+		return labelsOf(text)
+	case timeKind:
+		if t, ok := words.ParseTime(text); ok {
+			text = t.Format(time.RFC3339Nano)
+		}
+	case callbackKind:
+		switch {
+		case strings.EqualFold(text, nothing):
+			return null, nil
+		case strings.HasPrefix(text, "{"):
+			return jsonOf(text)
 		}
 	}
 	return quote(text), nil
@@ -106,11 +132,19 @@ func (k kind) value(text string, stored json.RawMessage) (json.RawMessage, error
 // text returns the text of a value; empty without one.
 func (k kind) text(value json.RawMessage) string {
 	switch {
-	case len(value) == 0, string(value) == "null", k == booleanKind && string(value) == "false":
+	case k == callbackKind:
+		return callbackText(value)
+	case k >= bodyKind:
+		return textOfBody(value, k)
+	case isNull(value), k == booleanKind && string(value) == "false":
 		return ""
 	case k == headersKind:
 		return headersText(value)
-	case value[0] == '[' && k != objectKind:
+	case k == labelsKind:
+		return labelsText(value)
+	case k == timeKind:
+		return timeText(unquote(value))
+	case value[0] == '[':
 		if elements := textsOf(value); len(elements) > 0 {
 			return strings.Join(elements, ", ")
 		}
@@ -120,6 +154,8 @@ func (k kind) text(value json.RawMessage) string {
 	}
 	return string(value)
 }
+
+func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
 
 func quote(text string) json.RawMessage {
 	raw, _ := json.Marshal(text) // a text has always JSON
@@ -180,19 +216,33 @@ func headersText(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// headersOf returns headers. Those whose values differ only in spaces around them, which lines do not keep, stay as
-// they were stored; those that are gone are null.
-func headersOf(text string, stored json.RawMessage) (json.RawMessage, error) {
-	typed := make(map[string][]string)
+// pairs calls add with the name and the value of each line that is not blank. example is such a line.
+func pairs(text, separator, example string, add func(name, value string) error) error {
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		name, value, ok := strings.Cut(line, ":")
-		if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-			return nil, fmt.Errorf("line %d must be a name, a colon and a value, such as X-Team: shop", i+1)
+		name, value, ok := strings.Cut(line, separator)
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("line %d must be a name and a value, such as %s", i+1, example)
 		}
-		typed[name] = append(typed[name], strings.TrimSpace(value))
+		if err := add(name, strings.TrimSpace(value)); err != nil {
+			return fmt.Errorf("line %d %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// headersOf returns headers. Those whose values differ only in spaces around them, which lines do not keep, stay as
+// they were stored; those that are gone are null, unless what is written replaces all.
+func headersOf(text string, stored json.RawMessage, replaces bool) (json.RawMessage, error) {
+	typed := make(map[string][]string)
+	if err := pairs(text, ":", "X-Team: shop", func(name, value string) error {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		typed[name] = append(typed[name], value)
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	before, headers := membersIn(stored), make(Values)
 	for name, values := range typed {
@@ -204,11 +254,75 @@ func headersOf(text string, stored json.RawMessage) (json.RawMessage, error) {
 		headers[name], _ = json.Marshal(values) // texts have always JSON
 	}
 	for name := range before {
-		if typed[name] == nil {
+		if typed[name] == nil && !replaces {
 			headers[name] = null
 		}
 	}
 	return objectOf(headers), nil
+}
+
+// labelsText returns a line for each label. Values that a line would change are JSON strings.
+func labelsText(raw json.RawMessage) string {
+	labels := membersIn(raw)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		value := unquote(labels[name])
+		if value != strings.TrimSpace(value) || strings.HasPrefix(value, `"`) || strings.Contains(value, "\n") ||
+			!isBrowserSafe(value) {
+			value = string(quote(value))
+		}
+		lines = append(lines, name+"="+value)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func labelsOf(text string) (json.RawMessage, error) {
+	labels := make(Values)
+	if err := pairs(text, "=", "order=4711", func(name, value string) error {
+		if labels[name] != nil {
+			return fmt.Errorf("has a second label %q", name)
+		}
+		labels[name] = quote(value)
+		if strings.HasPrefix(value, `"`) {
+			if labels[name] = json.RawMessage(value); !json.Valid(labels[name]) {
+				return errors.New("begins with a quotation mark, and is not a JSON string")
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return objectOf(labels), nil
+}
+
+// timeText returns a time without what is zero, or another text as it is.
+func timeText(text string) string {
+	t, ok := words.ParseTime(text)
+	switch {
+	case !ok:
+		return text
+	case t.Equal(t.Truncate(time.Minute)):
+		return t.Format("2006-01-02 15:04 UTC")
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// callbackText returns the URL of a callback, or the object if it has more.
+func callbackText(value json.RawMessage) string {
+	if len(value) == 0 {
+		return ""
+	}
+	members := membersIn(value)
+	maps.DeleteFunc(members, func(_ string, member json.RawMessage) bool {
+		return slices.Contains([]string{"null", "[]", "{}", `"POST"`}, string(member))
+	})
+	switch {
+	case members["url"] == nil:
+		return nothing
+	case len(members) == 1:
+		return unquote(members["url"])
+	}
+	return string(objectOf(members))
 }
 
 // object returns the object of members. Those with a full stop in their names are members of objects in it.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -159,9 +158,9 @@ func (f *backfillForm) parse() (b client.Backfill, errs web.FormErrors) {
 			errs.Add(field.name, "is required")
 			continue
 		}
-		t, err := jobform.ParseTime(field.text)
-		if err != nil {
-			errs.Add(field.name, err.Error())
+		t, ok := words.ParseTime(field.text)
+		if !ok {
+			errs.Add(field.name, "is not a time: write 2026-11-24 14:30 for UTC, or 2026-11-24T14:30:00+01:00")
 		}
 		*field.to = t
 	}

@@ -1,15 +1,16 @@
 package schedulepages
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
-	"github.com/ringback/ringback/console/scheduleform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -57,12 +58,9 @@ const (
 	revisionField = "revision"
 )
 
-// redactedBody is what the API shows of a body to a token that may not read it. It refuses to store that.
-const redactedBody = "[redacted]"
-
 // editForm is the form of a schedule with what belongs to it.
 type editForm struct {
-	scheduleform.Form
+	texts form.Texts
 
 	Name, NewName, Revision, ManagedBy string
 }
@@ -70,14 +68,14 @@ type editForm struct {
 // readForm returns the form of a request; name is that of the schedule that is edited, or empty.
 func readForm(v *web.Visit, name string) editForm {
 	return editForm{
-		Form: scheduleform.Read(v.Request), Name: name, NewName: v.Form(nameField),
+		texts: scheduleForm.Typed(v.Request.PostForm, nil), Name: name, NewName: v.Form(nameField),
 		Revision: v.Form(revisionField),
 	}
 }
 
 // newSchedule answers with an empty form.
 func newSchedule(v *web.Visit) (web.Answer, error) {
-	f := editForm{Form: scheduleform.Of(client.ScheduleRequest{}), NewName: v.Query(nameField)}
+	f := editForm{NewName: v.Query(nameField)}
 	return f.page(v, web.FormErrors{}), nil
 }
 
@@ -88,8 +86,11 @@ func editSchedule(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	f := editForm{
-		Form: scheduleform.Of(s.ScheduleRequest), Name: s.Name,
-		Revision: strconv.FormatInt(s.Revision, 10), ManagedBy: s.ManagedBy,
+		texts: scheduleForm.Texts(valuesOf(s)), Name: s.Name, Revision: strconv.FormatInt(s.Revision, 10),
+		ManagedBy: s.ManagedBy,
+	}
+	if f.texts["job.body_as"] == form.AsKept && !v.Who.Bodies { // the API refuses to store what the reader sees
+		f.texts["job.body_as"], f.texts["job.body"] = form.AsText, form.Redacted
 	}
 	return f.page(v, web.FormErrors{}), nil
 }
@@ -100,26 +101,19 @@ func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
 		View: "schedule-edit", Title: "New schedule", Section: section,
 		Crumbs: crumbs(v), Status: errs.Status,
 	}
+	sections := scheduleForm.Sections(f.texts, nil, errs)
 	d := editData{
 		Name: f.Name, NewName: f.NewName, Revision: f.Revision, ManagedBy: f.ManagedBy, To: v.Path("schedules", "new"),
-		Cancel: v.Path("schedules"), Errors: errs, Rules: f.Fields(errs, scheduleform.Jitter, scheduleform.Overlap,
-			scheduleform.CatchUpRuns, scheduleform.CatchUpWindow,
-			scheduleform.MaxRuns, scheduleform.PauseAfterDead, scheduleform.Note),
-		Job: f.JobFields(errs, jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs),
-		More: f.JobFields(errs, jobform.Method, jobform.Headers, jobform.ContentType, jobform.Lane, jobform.Retries,
-			jobform.Ladder, jobform.Timeout, jobform.ExpiresIn, jobform.Labels, jobform.OnDelivered, jobform.OnDead),
-		Timezones: scheduleform.Timezones, HidesBody: !v.Who.Bodies && f.Job[jobform.Body] == redactedBody,
+		Cancel: v.Path("schedules"), Errors: errs, Rules: sections[ruleGroup].Fields, Job: sections[jobGroup].Fields,
+		More: sections[moreGroup].Fields, MoreOpen: sections[moreGroup].Set, Timezones: timezones,
+		HidesBody: !v.Who.Bodies && f.texts["job.body"] == form.Redacted,
 		NameField: web.Field{
 			Name: nameField, Label: "Name", Value: f.NewName, Required: true, Error: errs.Of(nameField),
 			Placeholder: "daily-report", Hint: "1 to 40 of A-Z a-z 0-9 _ : and -. Its jobs have ids with it.",
 		},
 	}
-	d.MoreOpen = slices.ContainsFunc(d.More, func(field web.Field) bool {
-		return field.Error != "" || field.Value != "" && field.Name != scheduleform.JobPrefix+jobform.Method
-	})
-	if f.Name == "" {
-		d.Rules = append(d.Rules, f.Fields(errs, scheduleform.Paused)...)
-	} else {
+	if f.Name != "" {
+		d.Rules = slices.DeleteFunc(d.Rules, func(field web.Field) bool { return field.Name == "paused" })
 		page.Title = "Edit schedule " + f.Name
 		page.Crumbs = append(page.Crumbs, web.Link{To: pathOf(v, f.Name), Text: f.Name})
 		d.To, d.Cancel = pathOf(v, f.Name, "edit"), pathOf(v, f.Name)
@@ -132,7 +126,7 @@ func (f *editForm) page(v *web.Visit, errs web.FormErrors) *web.Page {
 // timing returns the fields that say when the schedule runs, with their preview.
 func (f *editForm) timing(v *web.Visit, errs web.FormErrors) *timingData {
 	d := &timingData{PreviewTo: v.Path("schedules", "preview")}
-	if f.HasTiming() {
+	if f.texts["cron"] != "" || f.texts["every"] != "" {
 		var found web.FormErrors
 		d.Preview, found = f.preview(v)
 		for field, sentence := range found.Fields {
@@ -140,25 +134,34 @@ func (f *editForm) timing(v *web.Visit, errs web.FormErrors) *timingData {
 		}
 		d.Errors.General = found.General
 	}
-	d.Fields = f.Fields(errs, scheduleform.TimingNames...)
+	d.Fields = scheduleForm.Sections(f.texts, nil, errs)[timingGroup].Fields
 	return d
 }
 
 // preview asks the API for the next ticks of a form.
 func (f *editForm) preview(v *web.Visit) (*preview, web.FormErrors) {
-	p, errs := f.Preview()
-	if errs.Any() {
-		return nil, errs
+	query := make(url.Values)
+	for _, name := range []string{"cron", "timezone", "every", "offset", "starts_at", "ends_at"} {
+		text := f.texts[name]
+		if t, ok := words.ParseTime(text); ok {
+			text = t.Format(time.RFC3339Nano)
+		}
+		query.Set(name, text)
 	}
-	found, err := v.API.PreviewSchedule(v.Request.Context(), p)
+	raw, err := v.API.Call(v.Request.Context(),
+		client.Request{Method: http.MethodGet, Path: "/v1/schedules/preview?" + query.Encode()})
+	found := new(client.SchedulePreview)
+	if err == nil {
+		err = json.Unmarshal(raw, found)
+	}
 	if err != nil {
-		errs, ok := scheduleform.ErrorsOf(err)
+		errs, ok := web.FormErrorsOf(err, scheduleForm.Names()...)
 		if !ok {
 			errs.General = []string{"The preview failed: " + err.Error()}
 		}
 		return nil, errs
 	}
-	zone, loc := zoneOf(&client.ScheduleRequest{Timezone: p.Timezone})
+	zone, loc := zoneOf(&client.ScheduleRequest{Timezone: f.texts["timezone"]})
 	shown := &preview{Sentence: "Runs " + words.LowerFirst(found.Description) + ".", Zone: zone, IsLocal: zone != "UTC"}
 	for _, t := range found.Items {
 		shown.Ticks = append(shown.Ticks, nextTick{Tick: t, LocalText: localText(t.At, v.Now, loc)})
@@ -187,7 +190,7 @@ func previewSchedule(v *web.Visit) (web.Answer, error) {
 // createSchedule creates a schedule.
 func createSchedule(v *web.Visit) (web.Answer, error) {
 	f := readForm(v, "")
-	answer, err := f.put(v, f.NewName, client.ScheduleRequest{}, client.IfNew())
+	answer, err := f.put(v, f.NewName, 0, nil)
 	if errors.Is(err, client.ErrRevision) {
 		errs := web.FormErrors{Status: http.StatusPreconditionFailed}
 		errs.Add(nameField, "there is a schedule with this name: choose another one, or edit that")
@@ -212,7 +215,7 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 	if condition != web.IfRevision(stored.Revision) {
 		return f.conflict(v, stored), nil
 	}
-	answer, err := f.put(v, name, stored.ScheduleRequest, condition)
+	answer, err := f.put(v, name, stored.Revision, valuesOf(stored))
 	if errors.Is(err, client.ErrRevision) { // since it was read
 		if stored, err = v.API.GetSchedule(v.Request.Context(), name); err == nil {
 			return f.conflict(v, stored), nil
@@ -221,25 +224,27 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 	return answer, err
 }
 
-// put puts the schedule of a form that was made of from. client.ErrRevision: the condition does not hold.
-func (f *editForm) put(
-	v *web.Visit, name string, from client.ScheduleRequest, condition client.Condition,
-) (web.Answer, error) {
-	request, errs := f.Request(from)
+// put puts the schedule of a form, if what is stored has a revision. client.ErrRevision: it has not.
+func (f *editForm) put(v *web.Visit, name string, revision int64, stored form.Values) (web.Answer, error) {
+	doc, _, errs := scheduleForm.Document(stored, f.texts)
 	if name == "" {
 		errs.Add(nameField, "is required")
 	}
 	if errs.Any() {
 		return f.page(v, errs), nil
 	}
-	put, err := v.API.PutSchedule(v.Request.Context(), name, request, condition)
+	raw, err := v.Put(doc, revision, "/v1/schedules/"+url.PathEscape(name))
 	if errors.Is(err, client.ErrRevision) {
 		return nil, err
 	}
-	if errs, ok := scheduleform.ErrorsOf(err, nameField); ok {
+	if errs, ok := web.FormErrorsOf(err, append(scheduleForm.Names(), nameField)...); ok {
 		return f.page(v, errs), nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	put := new(client.Schedule)
+	if err := json.Unmarshal(raw, put); err != nil {
 		return nil, err
 	}
 	done := "Schedule " + put.Name + " is saved."
@@ -258,7 +263,7 @@ func (f *editForm) conflict(v *web.Visit, stored *client.Schedule) *web.Page {
 		Status:  http.StatusPreconditionFailed,
 		General: []string{changedMeanwhile(stored, v.Now) + " What you typed is kept."},
 	}
-	if differ := f.Differs(scheduleform.Of(stored.ScheduleRequest)); len(differ) > 0 {
+	if _, differ, _ := scheduleForm.Document(valuesOf(stored), f.texts); len(differ) > 0 {
 		errs.General = append(errs.General,
 			words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
 	} else {

@@ -16,8 +16,6 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/jobform"
-	"github.com/ringback/ringback/console/scheduleform"
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -156,7 +154,7 @@ func TestSchedule_SaysThatABodyIsInBase64(t *testing.T) {
 			Every: time.Hour,
 			Job:   &client.ScheduleJob{URL: "https://fine.example/", Body: client.Text("a")},
 		})
-		require.Contains(t, site.Get("schedules/bytes").OK(), "<dd>bytes, here in base64</dd>")
+		require.Contains(t, site.Get("schedules/bytes").OK(), `<dd class="lines">bytes, here in base64</dd>`)
 		require.NotContains(t, site.Get("schedules/text").OK(), "base64")
 	})
 }
@@ -284,7 +282,7 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 			"Compared with the schedule as it is now, saving again changes jitter.")
 		require.Contains(t, conflict, `name="revision" value="2"`)
 		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
-		require.Contains(t, consoletest.Text(saved), "Jitter up to 5m")
+		require.Contains(t, consoletest.Text(saved), "Jitter 5m")
 	})
 }
 
@@ -343,7 +341,7 @@ func TestForm_SaysWhatIsWrongAtEachField(t *testing.T) {
 			{"job.topic", "_work", `id="e-job.topic">`},
 			{"catch_up.window", "400d", `id="e-catch_up.window">`},
 			{"pause_after_dead", "21", `id="e-pause_after_dead">`},
-			{"ends_at", "tomorrow", `id="e-ends_at">is not a time`},
+			{"ends_at", "tomorrow", `id="e-ends_at">must be a time`},
 		} {
 			form := with([]string{
 				"name", "a", "cron", "0 8 * * *", "timezone", "", "every", "", "jitter", "", "job.url",
@@ -454,11 +452,9 @@ func TestPages_EscapeValues(t *testing.T) {
 				requireEscaped(t, site.Get(path).OK())
 			}
 			form := url.Values{}
-			for _, field := range append([]string{"name", "revision", "schedule"}, scheduleform.Names...) {
-				form.Set(field, bad)
-			}
-			for _, field := range jobform.ScheduleNames {
-				form.Set(scheduleform.JobPrefix+field, bad)
+			page := site.Get("schedules/new").OK() + site.Get("schedules/"+name+"/edit").OK()
+			for _, field := range regexp.MustCompile(` name="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+				form.Set(field[1], bad)
 			}
 			requireEscaped(t, site.Do(http.MethodPost, "schedules/new", form).Is(http.StatusUnprocessableEntity))
 			requireEscaped(t, site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK())

@@ -1,13 +1,14 @@
 package schedulepages
 
 import (
-	"fmt"
+	"encoding/base64"
+	"encoding/json"
 	"html/template"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -25,9 +26,8 @@ type showData struct {
 	Strip             template.HTML
 	Upcoming          []nextTick
 	Passed            []pastTick // the newest first
-	Job               []fact
+	Job, Rules        []form.Row
 	Body              string
-	Rules             []fact
 	PausedBy          string
 	Jobs              string // the link of the list of its jobs
 	To                links
@@ -38,12 +38,6 @@ type showData struct {
 
 // links are those of the forms and pages of a schedule.
 type links struct{ Pause, Resume, Run, Edit, Delete, Backfill string }
-
-// fact is a row of a list of facts.
-type fact struct{ Name, Value string }
-
-// Lines returns the lines of the value: headers and labels have several.
-func (f fact) Lines() []string { return strings.Split(f.Value, "\n") }
 
 // nextTick is a tick that is to come.
 type nextTick struct {
@@ -103,11 +97,10 @@ func newShowData(v *web.Visit, s *client.Schedule) *showData {
 	for i := len(s.Last) - 1; i >= 0; i-- {
 		d.Passed = append(d.Passed, newPastTick(v, &s.Last[i], loc))
 	}
+	d.setRows()
 	if s.Job != nil {
-		d.Job, d.Body = jobFacts(s.Job)
 		d.Jobs = v.PathQuery(v.Path("jobs"), "topic", d.Topic, "id_prefix", "rb:s:"+s.Name+":")
 	}
-	d.Rules = rules(s, v.Now, loc)
 	return d
 }
 
@@ -190,70 +183,39 @@ func lastWords(s *client.Schedule) string {
 	return "the last one ran"
 }
 
-// jobFacts returns what a schedule registers, without its body, and the body.
-func jobFacts(j *client.ScheduleJob) (facts []fact, body string) {
-	form := jobform.OfSchedule(*j)
-	if form[jobform.Topic] == "" {
-		form[jobform.Topic] = "default"
+// setRows sets what is set, of the job and of the rest.
+func (d *showData) setRows() {
+	values := valuesOf(d.Schedule)
+	if values["job.topic"] == nil && d.Schedule.Job != nil {
+		values["job.topic"] = json.RawMessage(`"default"`)
 	}
-	for _, field := range form.Fields("", web.FormErrors{}, jobform.ScheduleNames...) {
-		switch {
-		case field.Name == jobform.BodyAs && field.Value == jobform.AsBase64:
-			facts = append(facts, fact{field.Label, "bytes, here in base64"})
-		case field.Value != "" && field.Name != jobform.Body && field.Name != jobform.BodyAs:
-			facts = append(facts, fact{field.Label, field.Value})
+	for _, t := range scheduleForm.Tables(values, values) {
+		if t.Title == jobTitle {
+			d.Job = append(d.Job, t.Rows...)
+		} else {
+			d.Rules = append(d.Rules, t.Rows...)
 		}
 	}
-	return facts, form[jobform.Body]
-}
-
-// rules returns what decides about a schedule's ticks besides their times.
-func rules(s *client.Schedule, now time.Time, loc *time.Location) (facts []fact) {
-	add := func(name, value string) {
-		if value != "" {
-			facts = append(facts, fact{name, value})
+	for _, row := range []form.Row{
+		{Label: "Created", Text: byAt(d.CreatedBy, d.CreatedAt)},
+		{Label: "Changed", Text: byAt(d.UpdatedBy, d.UpdatedAt)},
+	} {
+		if row.Text != "" {
+			d.Rules = append(d.Rules, row)
 		}
 	}
-	at := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return localText(t, now, loc) + " (" + words.DateTime(t, nil) + ")"
+	if d.Schedule.Job == nil {
+		return
 	}
-	switch {
-	case s.Cron != "":
-		zone, _ := zoneOf(&s.ScheduleRequest)
-		add("Cron", s.Cron+", "+zone)
-	case s.Every > 0:
-		add("Every", words.Duration(s.Every))
-		if s.Offset > 0 {
-			add("Offset", words.Duration(s.Offset))
-		}
+	switch b := d.Schedule.Job.Body.(type) {
+	case json.RawMessage:
+		d.Body = string(b)
+	case client.Text:
+		d.Body = string(b)
+	case []byte:
+		d.Body = base64.StdEncoding.EncodeToString(b)
+		d.Job = append(d.Job, form.Row{Label: "The body is", Text: "bytes, here in base64"})
 	}
-	if s.Jitter > 0 {
-		add("Jitter", "up to "+words.Duration(s.Jitter)+"; jobs of this schedule are due "+
-			words.Duration(s.JitterDelay)+" after their ticks")
-	}
-	add("No ticks before", at(s.StartsAt))
-	add("No ticks after", at(s.EndsAt))
-	if s.MaxRuns > 0 {
-		add("Ends after",
-			fmt.Sprintf("%s that ran, of which %s did", words.Count(s.MaxRuns, "tick"), words.Number(s.Counts.Run)))
-	}
-	if s.Overlap != "" {
-		add("Overlap", "while the job of the tick before is unfinished: "+words.Overlap(s.Overlap))
-	}
-	if c := s.CatchUp; c != nil {
-		add("Late ticks", "of those that are late by at most "+words.Duration(c.Window)+": "+words.CatchUp(c.Runs))
-	}
-	if s.PauseAfterDead > 0 {
-		add("Pauses itself after", words.Count(int64(s.PauseAfterDead), "dead job")+" in a row")
-	}
-	add("Note", s.Note)
-	add("Managed by", s.ManagedBy)
-	add("Created", byAt(s.CreatedBy, s.CreatedAt))
-	add("Changed", byAt(s.UpdatedBy, s.UpdatedAt))
-	return facts
 }
 
 // byAt says who did something, and when; empty: that is not known.

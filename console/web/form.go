@@ -80,10 +80,13 @@ func IfRevision(revision int64) client.Condition {
 	return client.IfRevision(revision)
 }
 
+// fieldNames makes names of fields of JSON pointers. A form has the three members of a body in one field.
+var fieldNames = strings.NewReplacer("/body_text", ".body", "/body_base64", ".body", "/", ".")
+
 // FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field,
-// with a dot for each slash: /ladder/0 is ladder.0, which also concerns the field ladder. ok is false for errors that
-// are not about what was sent, and after which it may have been done: return these. An overloaded server has not done
-// it.
+// with a dot for each slash: /ladder/0 is ladder.0, which also concerns the field ladder; the parameter ?rate is rate.
+// ok is false for errors that are not about what was sent, and after which it may have been done: return these. An
+// overloaded server has not done it.
 func FormErrorsOf(err error, fields ...string) (f FormErrors, ok bool) {
 	p, is := errors.AsType[*client.Problem](err)
 	if !is || p.Status < 400 || p.Status >= 500 && p.Code != "overloaded" || p.Status == http.StatusUnauthorized ||
@@ -95,7 +98,7 @@ func FormErrorsOf(err error, fields ...string) (f FormErrors, ok bool) {
 		known[field] = true
 	}
 	for _, e := range p.Errors {
-		name := strings.ReplaceAll(strings.TrimPrefix(e.Field, "/"), "/", ".")
+		name := strings.TrimLeft(fieldNames.Replace(e.Field), ".?")
 		found := name
 		for found != "" && !known[found] {
 			found = found[:max(0, strings.LastIndexByte(found, '.'))]

@@ -32,3 +32,20 @@ func TestFormErrorsOf_HasWhatIsCertainlyNotDone(t *testing.T) {
 		}
 	}
 }
+
+func TestFormErrorsOf_NamesTheFieldsOfTheForm(t *testing.T) {
+	errs, ok := web.FormErrorsOf(&client.Problem{Status: http.StatusUnprocessableEntity, Errors: []client.FieldError{
+		{Field: "?cron", Detail: "is required"},
+		{Field: "/job/headers/X-A", Detail: "is too long"},
+		{Field: "/job/body_text", Detail: "is too long"},
+		{Field: "/body_base64", Detail: "is not base64"},
+		{Field: "/catch_up/runs", Detail: "is unknown"},
+		{Field: "/more", Detail: "is unknown"},
+	}}, "cron", "job.headers", "job.body", "body", "catch_up.runs")
+	require.True(t, ok)
+	require.Equal(t, []string{"more is unknown"}, errs.General)
+	require.Equal(t, map[string]string{
+		"cron": "is required", "job.headers": "X-A: is too long", "job.body": "is too long", "body": "is not base64",
+		"catch_up.runs": "is unknown",
+	}, errs.Fields)
+}

@@ -183,24 +183,6 @@ var tickOutcomes = vocabulary{
 // TickOutcome returns what came of a tick of a schedule.
 func TickOutcome(code string) string { return tickOutcomes.of(code) }
 
-var overlaps = vocabulary{
-	"allow":  "run beside it",
-	"skip":   "do not run",
-	"cancel": "cancel it and run",
-}
-
-// Overlap returns what a tick does while the job of the tick before is unfinished, as a verb.
-func Overlap(code string) string { return overlaps.of(code) }
-
-var catchUps = vocabulary{
-	"last": "run the newest one, unless a later tick runs",
-	"all":  "run all of them, up to the newest 1,000",
-	"none": "run none of them",
-}
-
-// CatchUp returns what is done about ticks that were missed, as a verb.
-func CatchUp(code string) string { return catchUps.of(code) }
-
 var keyKinds = vocabulary{
 	"hmac":    "a secret that receivers share",
 	"ed25519": "a key, of which receivers get the public half",

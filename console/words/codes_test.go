@@ -34,12 +34,13 @@ var unspoken = map[string]string{
 	"Order":   "a parameter of lists",
 	"Include": "a parameter of lists",
 	"Code":    "problems have a title and a detail",
+	"overlap": "the form of schedules has words for them",
+	"runs":    "the form of schedules has words for them",
 }
 
 // byName names the words for enumerations whose members are named so wherever they occur.
 var byName = map[string][]vocabulary{
-	"deliver": {deliveries}, "action": {actions}, "overlap": {overlaps}, "runs": {catchUps},
-	"outcome": {tickOutcomes}, "breaker": {breakers},
+	"deliver": {deliveries}, "action": {actions}, "outcome": {tickOutcomes}, "breaker": {breakers},
 }
 
 // enumeration is one of the contract.
@@ -168,7 +169,7 @@ func TestCodes_OfTheDocsHaveWords(t *testing.T) {
 func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 	for _, say := range []func(string) string{
 		State, Reason, Verdict, AttemptKind, ErrorClass, Breaker, Change, JobKind,
-		Deliver, Role, WorkAction, WorkState, ScheduleState, TickOutcome, Overlap, CatchUp, KeyKind,
+		Deliver, Role, WorkAction, WorkState, ScheduleState, TickOutcome, KeyKind,
 	} {
 		require.Equal(t, "of_a_later_version", say("of_a_later_version"))
 		require.Empty(t, say(""))
@@ -179,7 +180,7 @@ func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 func TestCodes_WordsFitIntoSentences(t *testing.T) {
 	for _, v := range []vocabulary{
 		states, reasons, verdicts, attemptKinds, errorClasses, breakers, changes, jobKinds, deliveries,
-		roles, actions, workStates, scheduleStates, tickOutcomes, overlaps, catchUps, keyKinds,
+		roles, actions, workStates, scheduleStates, tickOutcomes, keyKinds,
 	} {
 		for code, text := range v {
 			require.NotRegexp(t, `[.?!\s]$|^\s|  `, text, code)

@@ -658,6 +658,11 @@ var plan = []row{
 		ours:   []string{"access", "client", "console/words", "internal/invisible"},
 	},
 	{
+		pkg:    "console/form",
+		reason: "makes forms of the client's types: pure, so that tables can hold every field; knows no page",
+		ours:   []string{"client", "console/web", "console/words"},
+	},
+	{
 		pkg: "console/jobform",
 		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, " +
 			"and no page",
@@ -679,18 +684,11 @@ var plan = []row{
 		},
 	},
 	{
-		pkg: "console/scheduleform",
-		reason: "the form of a schedule around that of its job: pure functions between texts and requests of the " +
-			"client",
-		ours: []string{"client", "console/jobform", "console/web", "job/units"},
-	},
-	{
 		pkg: "console/schedulepages",
 		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for " +
 			"everything else",
 		ours: []string{
-			"access", "client", "console/chart", "console/jobform", "console/scheduleform", "console/web",
-			"console/words", "schedule",
+			"access", "client", "console/chart", "console/form", "console/web", "console/words", "schedule",
 		},
 	},
 	{
@@ -698,11 +696,6 @@ var plan = []row{
 		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know about the " +
 			"process is given to it",
 		ours: []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
-	},
-	{
-		pkg:    "console/form",
-		reason: "makes forms of the client's types: pure, so that tables can hold every field; knows no page",
-		ours:   []string{"client", "console/web"},
 	},
 	{
 		pkg:    "console/topicpages",

@@ -166,7 +166,7 @@ func (f *face) setSchedules() {
 		"job.url", "", "https://shop.example/", "job.note", "", "form")
 	f.ask(http.MethodPut, "/v1/schedules/form-edit", doc("before"), http.StatusOK)
 	f.form("schedules/form-edit/edit", "owner", "before", "form-edit", "job.note", "before", "form-edit")
-	require.Equal(f, 2, strings.Count(f.page("schedules/form-edit"), "<dd>form-edit</dd>"))
+	require.Equal(f, 2, strings.Count(f.page("schedules/form-edit"), `<dd class="lines">form-edit</dd>`))
 }
 
 // setByFiles requires that a dump has the fields, and applies a file that has them.
