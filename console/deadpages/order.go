@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -68,7 +68,7 @@ type allBox struct{ Text, Error string }
 type order struct {
 	action  action
 	known   bool
-	form    jobform.Form
+	texts   form.Texts // of the changes
 	rates   map[string]string
 	all     bool // the box is ticked
 	counted time.Time
@@ -93,7 +93,7 @@ func (o *order) bounded(f filter.Filter) filter.Filter {
 // newOrder shows what bulk work would do.
 func newOrder(v *web.Visit) (web.Answer, error) {
 	q := v.Request.URL.Query()
-	o := order{form: jobform.Form{}}
+	var o order
 	o.action, o.known = actionOf(v.Query("action"))
 	if o.action.paced {
 		o.rates = map[string]string{"rate": defaultRate}
@@ -300,6 +300,10 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 	d.setChanges(o)
 }
 
+// changeForm is the form of the changes.
+var changeForm = form.Of[client.Change](form.Group{Fields: form.JobFields("", "url", "headers", "delay", "retries",
+	"ladder", "timeout", "expires_in", "labels")})
+
 // changeHints replace the hints of a single job's form. Those of an action follow its code.
 var changeHints = map[string]string{
 	"url": "Empty: as it is. Jobs with secret headers are not sent to another host unless you give the " +
@@ -319,7 +323,7 @@ var changeHints = map[string]string{
 // setChanges sets the fields of the changes.
 func (d *orderData) setChanges(o order) {
 	d.MustFill = o.action.code == client.ActionEdit
-	d.Changes = o.form.Fields("", o.problem, o.action.changes...)
+	d.Changes = changeForm.Fields(o.texts, o.problem, o.action.changes...)
 	for i := range d.Changes {
 		name := d.Changes[i].Name
 		d.Changes[i].Hint = cmp.Or(changeHints[o.action.code+" "+name], changeHints[name])

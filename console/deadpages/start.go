@@ -2,6 +2,7 @@ package deadpages
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
-	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -20,7 +20,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	sent := slices.Concat([]string{"action", "all", "rate", "lane_rate", countedField}, o.action.changes)
 	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, stateInput, sent)
 	o.read(v)
-	change, changed, wrong := o.form.Change(jobform.Form{})
+	change, changed, wrong := changeForm.Changes(nil, o.texts)
 	o.problem = wrong
 	var err error
 	if o.counted, err = time.Parse(time.RFC3339Nano, v.Form(countedField)); err != nil {
@@ -32,10 +32,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		Action: v.Form("action"), Where: o.bounded(s.Filter).Where(), Rate: o.rates["rate"],
 		LaneRate: o.rates["lane_rate"],
 	}
-	switch {
-	case changed:
-		work.Change = &change
-	case o.action.code == client.ActionEdit && !wrong.Any():
+	if len(changed) == 0 && o.action.code == client.ActionEdit && !wrong.Any() {
 		o.problem.General = append(o.problem.General, "Fill in at least one field: an edit changes those that you "+
 			"fill in.")
 		o.problem.Status = http.StatusUnprocessableEntity
@@ -57,7 +54,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 				"count. Stop it first if it shall have other options."},
 		}, nil
 	}
-	started, err := v.API.StartWork(v.Request.Context(), work)
+	started, err := start(v, work, change)
 	if err != nil {
 		known := slices.Concat(filter.Names(), o.action.changes, []string{"rate", "lane_rate"})
 		found, ok := formErrors(err, known...)
@@ -71,6 +68,24 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		To:     v.Path("work", started.ID),
 		Notice: web.Done(o.action.doing + " has begun: it goes on in the server, also when you leave this page."),
 	}, nil
+}
+
+// start starts work with a change.
+func start(v *web.Visit, work client.WorkOrder, change json.RawMessage) (*client.Work, error) {
+	raw, err := json.Marshal(work)
+	if err != nil {
+		return nil, err
+	}
+	if string(change) != "{}" {
+		raw = slices.Concat(raw[:len(raw)-1], []byte(`,"change":`), change, []byte("}"))
+	}
+	raw, err = v.API.Call(v.Request.Context(),
+		client.Request{Method: http.MethodPost, Path: "/v1/work", Body: raw, Once: true})
+	if err != nil {
+		return nil, err
+	}
+	started := new(client.Work)
+	return started, json.Unmarshal(raw, started)
 }
 
 // maxRunning is the number of works among which a repeated one is looked for: the largest page, and about as many as
@@ -107,13 +122,8 @@ func findRunning(v *web.Visit, order client.WorkOrder) (*client.Work, error) {
 
 // read reads the options of the form.
 func (o *order) read(v *web.Visit) {
-	o.form = jobform.Form{}
-	sent := jobform.Read(v.Request, "")
-	for _, name := range o.action.changes {
-		if text := sent[name]; text != "" {
-			o.form[name] = text
-		}
-	}
+	o.texts = changeForm.Typed(v.Request.PostForm, nil)
+	maps.DeleteFunc(o.texts, func(name, _ string) bool { return !slices.Contains(o.action.changes, name) })
 	if o.action.paced {
 		o.rates = map[string]string{"rate": v.Form("rate"), "lane_rate": v.Form("lane_rate")}
 	}

@@ -387,14 +387,14 @@ func TestOrder_SaysWhatIsWrong(t *testing.T) {
 		page := startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "lane_rate", "1/s", "headers",
 			"X", "expires_in", "1h").
 			Is(http.StatusUnprocessableEntity)
-		require.Contains(t, consoletest.Text(page), "line 1 is not of the form Name: value")
+		require.Contains(t, consoletest.Text(page), "line 1 must be a name and a value")
 		page = startWork(site, "action", "revive", "topic", "mail", "rate", "fast", "expires_in", "1h", "url",
 			"ftp://x").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `id="e-rate"`)
 		require.Contains(t, page, `value="fast"`)
 		require.Contains(t, page, `value="1h"`)
 		page = startWork(site, "action", "edit", "topic", "mail", "retries", "many").Is(http.StatusUnprocessableEntity)
-		require.Contains(t, consoletest.Text(page), "retries: is not a whole number")
+		require.Contains(t, consoletest.Text(page), "retries: must be a whole number")
 		require.NotContains(t, page, `href="#f-retries"`, "no job matches, so there is no form with the field")
 		require.Contains(t, consoletest.Text(startWork(site, "action", "melt", "topic",
 			"mail").Is(http.StatusUnprocessableEntity)), "must be revive")

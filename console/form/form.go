@@ -204,17 +204,19 @@ func (f *Form) Document(stored Values, texts Texts) (doc json.RawMessage, change
 // removed is an empty one, because a job does not lose its body.
 func (f *Form) Changes(stored Values, texts Texts) (doc json.RawMessage, changed []string, errs web.FormErrors) {
 	_, changes, changed, errs := f.compare(stored, texts)
-	if slices.Contains(changed, "body") && bodyIn(changes) == nil {
+	if slices.Contains(changed, "body") && changes["body"] == nil && changes["body_base64"] == nil &&
+		changes["body_text"] == nil {
 		changes["body_text"] = quote("")
 	}
 	return changes.object(), changed, errs
 }
 
-// compare returns the members that are as they were stored, those that are not, and the names of these.
-func (f *Form) compare(stored Values, texts Texts) (same, changes Values, changed []string, errs web.FormErrors) {
-	type object struct{ stored, empty, removed bool }
+// object is what becomes of an object: it is stored, its fields are empty, or it is removed as an essential one is.
+type object struct{ stored, empty, removed bool }
+
+// objects returns the objects that have members with fields.
+func (f *Form) objects(stored Values, texts Texts) map[string]*object {
 	objects := make(map[string]*object)
-	same, changes = make(Values), make(Values)
 	f.fields(func(field *Field) {
 		name, _, nested := strings.Cut(field.Name, ".")
 		if !nested {
@@ -230,6 +232,13 @@ func (f *Form) compare(stored Values, texts Texts) (same, changes Values, change
 		o.empty = o.empty && text == ""
 		o.removed = o.removed || field.Essential && text == "" && stored[field.Name] != nil
 	})
+	return objects
+}
+
+// compare returns the members that are as they were stored, those that are not, and the names of these.
+func (f *Form) compare(stored Values, texts Texts) (same, changes Values, changed []string, errs web.FormErrors) {
+	objects := f.objects(stored, texts)
+	same, changes = make(Values), make(Values)
 	change := func(name string, value json.RawMessage) {
 		if value != nil {
 			changes[name] = value
@@ -301,6 +310,11 @@ type Section struct {
 	Set bool
 }
 
+// IsWide reports whether a field has several lines.
+func (s Section) IsWide() bool {
+	return slices.ContainsFunc(s.Fields, func(f web.Field) bool { return f.Kind == "textarea" })
+}
+
 // Sections returns the fields with texts and with what is wrong with these. effective is what holds where nothing is
 // set; it is shown in empty fields.
 func (f *Form) Sections(texts Texts, effective Values, errs web.FormErrors) []Section {
@@ -315,6 +329,17 @@ func (f *Form) Sections(texts Texts, effective Values, errs web.FormErrors) []Se
 		}
 	}
 	return sections
+}
+
+// Fields returns fields as Sections does, in the order of names.
+func (f *Form) Fields(texts Texts, errs web.FormErrors, names ...string) []web.Field {
+	fields := make([]web.Field, len(names))
+	f.fields(func(field *Field) {
+		if i := slices.Index(names, field.Name); i >= 0 {
+			fields[i] = field.shown(texts, nil, errs)
+		}
+	})
+	return fields
 }
 
 func (f *Field) shown(texts Texts, effective Values, errs web.FormErrors) web.Field {

@@ -1,9 +1,15 @@
 package form
 
 import (
+	"encoding/json"
+	"maps"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -86,4 +92,70 @@ func JobFields(prefix string, names ...string) []Field {
 		}
 	}
 	return fields
+}
+
+// MoreOfJob is the title of the last group of Job.
+const MoreOfJob = "More"
+
+// Job is the form that registers a job.
+var Job = Of[client.Job](
+	Group{Title: "Request", Fields: JobFields("",
+		"id", "topic", "url", "method", "headers", "body_as", "body", "content_type")},
+	Group{Title: "When", Fields: JobFields("", "delay", "run_at", "expires_in", "expires_at")},
+	Group{Title: "Attempts", Fields: JobFields("", "lane", "retries", "ladder", "timeout")},
+	Group{Title: MoreOfJob, Fields: JobFields("", "labels", "on_delivered", "on_dead")},
+)
+
+// CopyOf returns what registers a copy of a job, due now, and the names of its secret headers, whose values the API
+// does not show: the copy lacks them.
+func CopyOf(j *client.JobInfo) (copied Values, secrets []string) {
+	copied = Job.Values(j.Raw)
+	delete(copied, "id")
+	delete(copied, "expires_at")
+	if j.Lane == laneOf(j.URL) {
+		delete(copied, "lane")
+	}
+	for _, object := range []string{"", "on_delivered", "on_dead"} {
+		members, prefix := copied, ""
+		if object != "" {
+			if isNull(copied[object]) { // that of the topic
+				delete(copied, object)
+				continue
+			}
+			members, prefix = membersIn(copied[object]), object+".headers."
+		}
+		headers := membersIn(members["headers"])
+		for _, name := range slices.Sorted(maps.Keys(headers)) {
+			if slices.Equal(textsOf(headers[name]), []string{Redacted}) {
+				secrets = append(secrets, prefix+name)
+				delete(headers, name)
+			}
+		}
+		members["headers"] = nil
+		if len(headers) > 0 {
+			members["headers"] = objectOf(headers)
+		}
+		maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return isNull(value) })
+		switch {
+		case object == "":
+		case members["url"] == nil: // switched off
+			copied[object] = null
+		default:
+			copied[object] = objectOf(members)
+		}
+	}
+	return copied, secrets
+}
+
+// laneOf returns the lane of a job without one: the host and port of its URL.
+func laneOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

@@ -15,12 +15,8 @@ import (
 	"github.com/ringback/ringback/console/web"
 )
 
-// changeForm is the form that edits a job; jobForm has what cannot be edited, too.
-var (
-	changeForm = form.Of[client.Change](form.Group{Fields: form.JobFields("", "url", "headers", "body", "body_as")})
-	jobForm    = form.Of[client.Job](form.Group{Fields: form.JobFields("", "method", "headers", "body", "body_as",
-		"on_delivered", "on_dead")})
-)
+// changeForm is the form that edits a job.
+var changeForm = form.Of[client.Change](form.Group{Fields: form.JobFields("", "url", "headers", "body", "body_as")})
 
 // answered is a job as the API shows it.
 const answered = `{"url": "https://shop.example/a", "method": "POST",
@@ -52,6 +48,7 @@ func TestChanges_HasWhatDiffers(t *testing.T) {
 		{form.Texts{"headers": ""}, `{"headers": null}`},
 		{form.Texts{"body": `{"n":1}`}, `{"body": {"n":1}}`},
 		{form.Texts{"body": ""}, `{"body_text": ""}`},
+		{form.Texts{"body": "", "content_type": "x/y"}, `{"body_text": "", "content_type": "x/y"}`},
 		{form.Texts{"body_as": "text"}, `{"body_text": "{\"n\":12345678901234567890}"}`},
 		{form.Texts{"content_type": "x/json"}, `{"body": {"n":12345678901234567890}, "content_type": "x/json"}`},
 		{form.Texts{"delay": "0s", "run_at": "2026-11-25"}, `{"delay": "0s", "run_at": "2026-11-25T00:00:00Z"}`},
@@ -83,7 +80,7 @@ func TestDocument_HasBodiesByteForByte(t *testing.T) {
 		{"base64", "?\n", "", `{"body_base64":"?"}`},
 		{"kept", "", "", `{}`},
 	} {
-		doc, _, errs := jobForm.Document(nil, sent(jobForm, nil,
+		doc, _, errs := form.Job.Document(nil, sent(form.Job, nil,
 			form.Texts{"body": c.text, "body_as": c.as, "content_type": c.contentType}))
 		require.False(t, errs.Any(), c.text)
 		require.Equal(t, c.want, string(doc))
@@ -94,7 +91,7 @@ func TestDocument_HasBodiesByteForByte(t *testing.T) {
 		"x/y": `{"body_text":"a","content_type":"x/y"}`,
 		"z":   `{"body_text":"a","content_type":"z"}`,
 	} {
-		doc, _, _ := jobForm.Document(stored, form.Texts{"body_as": form.AsKept, "content_type": typed})
+		doc, _, _ := form.Job.Document(stored, form.Texts{"body_as": form.AsKept, "content_type": typed})
 		require.Equal(t, want, string(doc))
 	}
 }
@@ -110,12 +107,12 @@ func TestDocument_SaysWhatCannotBeMadeJSON(t *testing.T) {
 		"on_dead": {`{"url": `: "is not JSON in line 1"},
 	} {
 		for text, want := range cases {
-			_, _, errs := jobForm.Document(nil, form.Texts{name: text})
+			_, _, errs := form.Job.Document(nil, form.Texts{name: text})
 			require.Contains(t, errs.Of(name), want, text)
 			require.Len(t, errs.Fields, 1, text)
 		}
 	}
-	_, _, errs := jobForm.Document(nil, form.Texts{"body": "x", "body_as": form.AsKept})
+	_, _, errs := form.Job.Document(nil, form.Texts{"body": "x", "body_as": form.AsKept})
 	require.Contains(t, errs.Of("body"), "is not what the job has")
 }
 
@@ -135,15 +132,15 @@ func TestTexts_HaveABodyAsABrowserKeepsIt(t *testing.T) {
 		{`{"body_base64": "YQA=", "content_type": "application/octet-stream"}`, "base64", "YQA=", ""},
 		{`{"body_text": "` + strings.Repeat("a", 64<<10+1) + `"}`, "kept", "", ""},
 	} {
-		values := jobForm.Values(json.RawMessage(c.raw))
-		texts := jobForm.Texts(values)
+		values := form.Job.Values(json.RawMessage(c.raw))
+		texts := form.Job.Texts(values)
 		require.Equal(t, []string{c.as, c.text, c.contentType},
 			[]string{texts["body_as"], texts["body"], texts["content_type"]}, "%.70s", c.raw)
-		_, changed, errs := jobForm.Document(values, sent(jobForm, values, nil))
+		_, changed, errs := form.Job.Document(values, sent(form.Job, values, nil))
 		require.False(t, errs.Any(), "%.70s", c.raw)
 		require.Empty(t, changed, "%.70s", c.raw)
 	}
-	fields := jobForm.Sections(form.Texts{"body_as": form.AsKept}, nil, web.FormErrors{})[0].Fields
+	fields := form.Job.Sections(form.Texts{"body_as": form.AsKept}, nil, web.FormErrors{})[0].Fields
 	at := slices.IndexFunc(fields, func(f web.Field) bool { return f.Name == "body_as" })
 	require.Equal(t, form.AsKept, fields[at].Options[3].To)
 }
@@ -162,7 +159,7 @@ func TestTexts_SurviveABrowser(t *testing.T) {
 		}
 		raw, err := json.Marshal(from)
 		require.NoError(t, err)
-		doc, _, errs := jobForm.Document(nil, sent(jobForm, jobForm.Values(raw), nil))
+		doc, _, errs := form.Job.Document(nil, sent(form.Job, form.Job.Values(raw), nil))
 		require.False(t, errs.Any(), errs)
 		var to struct {
 			Labels map[string]string
@@ -186,15 +183,15 @@ func TestForm_HasACallbackAsItsURLOrAnObject(t *testing.T) {
 		{`{"url": null, "method": "POST"}`, "none"},
 		{`null`, "none"},
 	} {
-		values := jobForm.Values(json.RawMessage(`{"on_dead": ` + c.raw + `}`))
+		values := form.Job.Values(json.RawMessage(`{"on_dead": ` + c.raw + `}`))
 		if c.raw[0] == '"' {
 			values = form.Values{"on_dead": json.RawMessage(`{"url": ` + c.raw + `}`)}
 		}
-		require.Equal(t, form.Texts{"on_dead": c.text}, jobForm.Texts(values))
-		doc, changed, _ := jobForm.Document(values, sent(jobForm, values, nil))
+		require.Equal(t, form.Texts{"on_dead": c.text}, form.Job.Texts(values))
+		doc, changed, _ := form.Job.Document(values, sent(form.Job, values, nil))
 		require.Empty(t, changed)
 		require.JSONEq(t, `{"on_dead": `+string(values["on_dead"])+`}`, string(doc))
-		doc, changed, _ = jobForm.Document(values, sent(jobForm, values, form.Texts{"on_dead": ""}))
+		doc, changed, _ = form.Job.Document(values, sent(form.Job, values, form.Texts{"on_dead": ""}))
 		require.Equal(t, []string{"on_dead"}, changed)
 		require.Equal(t, `{}`, string(doc), "null would switch it off")
 	}
@@ -202,7 +199,7 @@ func TestForm_HasACallbackAsItsURLOrAnObject(t *testing.T) {
 		"None": `null`, "https://b.example/": `"https://b.example/"`,
 		`{"uri": "https://b.example/"}`: `{"uri": "https://b.example/"}`, // the API says that there is no such member
 	} {
-		doc, _, errs := jobForm.Document(nil, form.Texts{"on_dead": text})
+		doc, _, errs := form.Job.Document(nil, form.Texts{"on_dead": text})
 		require.False(t, errs.Any(), text)
 		require.JSONEq(t, `{"on_dead": `+want+`}`, string(doc))
 	}

@@ -2,11 +2,11 @@ package jobpages
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/console/words"
 )
 
 // act serves a form that changes a job as the reader saw it. done is what the notice says when it is done, failure what
@@ -42,48 +42,29 @@ func cancelJob(ctx context.Context, v *web.Visit, id string, seen client.Conditi
 	return "Job " + id + " is cancelled.", err
 }
 
+// reviveForm is the form that sends a job again.
+var reviveForm = form.Of[client.Revival](form.Group{Fields: form.JobFields("", "delay", "expires_in")})
+
 // reviveJob serves the form that sends a job again.
 func reviveJob(v *web.Visit) (web.Answer, error) {
 	id := v.PathValue("id")
-	form := jobform.Read(v.Request, "")
-	wanted, errs := form.Job("")
-	seen, err := v.Condition()
-	if !errs.Any() {
-		if err == nil {
-			_, err = v.API.Revive(v.Request.Context(), id,
-				client.Revival{Delay: wanted.Delay, ExpiresIn: wanted.ExpiresIn}, seen)
+	texts := reviveForm.Typed(v.Request.PostForm, nil)
+	doc, _, _ := reviveForm.Document(nil, texts)
+	err := send(v, http.MethodPost, id, "/revive", doc)
+	if err == nil {
+		when := "now"
+		if texts["delay"] != "" {
+			when = "in " + texts["delay"]
 		}
-		if err == nil {
-			when := "now"
-			if wanted.Delay > 0 {
-				when = "in " + words.Duration(wanted.Delay)
-			}
-			return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when +
-				".")}, nil
+		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when +
+			".")}, nil
+	}
+	errs, _ := web.FormErrorsOf(err, reviveForm.Names()...)
+	answer, err := failed(v, id, "The job was not revived", err)
+	if page, ok := answer.(*web.Page); ok {
+		if d, ok := page.Data.(*jobData); ok {
+			d.setRevive(texts, errs)
 		}
 	}
-	answer, err := reviveFailed(v, id, form, errs, err)
 	return answer, err
-}
-
-// reviveFailed shows the page of a job with the form that was not right.
-func reviveFailed(v *web.Visit, id string, form jobform.Form, errs web.FormErrors, err error) (web.Answer, error) {
-	status := errs.Status
-	if err != nil {
-		answer, err := failed(v, id, "The job was not revived", err)
-		if page, ok := answer.(*web.Page); ok {
-			if d, ok := page.Data.(*jobData); ok {
-				d.setRevive(form)
-			}
-		}
-		return answer, err
-	}
-	j, err := getJob(v, id)
-	if err != nil {
-		return nil, err
-	}
-	d := newJobData(v, j)
-	d.Failed, d.Errors = "The job was not revived: a field is wrong.", errs
-	d.setRevive(form)
-	return jobPage(v, d, status), nil
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 )
 
 const (
@@ -59,7 +59,7 @@ func receiverCommand(j *client.JobInfo, url string) string {
 		if strings.EqualFold(name, "Content-Type") {
 			continue
 		}
-		if jobform.IsRedacted(j.Headers[name]) {
+		if isRedacted(j.Headers[name]) {
 			parts = append(parts, "-H "+quote(name+": ")+`"$`+variable(name)+`"`)
 			continue
 		}
@@ -113,15 +113,8 @@ func registerCommand(j *client.JobInfo, namespace string) (command string, secre
 	if len(j.Body) > maxCommandBody {
 		return "", nil
 	}
-	form, secrets := jobform.Of(j)
-	copied, errs := form.Job("")
-	if errs.Any() || (form[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0) {
-		return "", nil
-	}
-	text, err := copied.MarshalJSON()
-	if err != nil {
-		return "", nil
-	}
+	copied, secrets := form.CopyOf(j)
+	text, _, _ := form.Job.Document(copied, form.Job.Texts(copied))
 	parts := []string{
 		`curl -X ` + http.MethodPost + ` "$RINGBACK_SERVER/v1/jobs"`, `-H "Authorization: Bearer $RINGBACK_TOKEN"`,
 		"-H 'Content-Type: application/json'",

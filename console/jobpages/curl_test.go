@@ -1,6 +1,7 @@
 package jobpages
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,21 +84,24 @@ func TestReceiverCommand_SendsTheFileOfALongBody(t *testing.T) {
 }
 
 func TestRegisterCommand_IsUnderstoodByAShell(t *testing.T) {
-	j := &client.JobInfo{
-		ID: "a", Topic: "t", URL: "https://a.example/", Method: "POST", ContentType: "application/json",
-		Body:    []byte(`{"n": 12345678901234567890, "s": "it's"}`),
-		Headers: client.Headers{"X-Api-Key": {"[redacted]"}, "X-A": {"it's"}},
+	job := func(body string) *client.JobInfo {
+		j := new(client.JobInfo)
+		require.NoError(t, json.Unmarshal([]byte(`{"id": "a", "topic": "t", "url": "https://a.example/",
+			"lane": "a.example:443", "method": "POST", "content_type": "application/json", "on_dead": null,
+			"headers": {"X-Api-Key": "[redacted]", "X-A": "it's"}, "body_text": null, "body": `+body+`}`), j))
+		return j
 	}
+	j := job(`{"n": 12345678901234567890, "s": "it's"}`)
 	command, secrets := registerCommand(j, "shop")
 	require.Equal(t, []string{"X-Api-Key"}, secrets)
 	got, _ := arguments(t, command)
 	require.Equal(t, []string{
 		"-X", "POST", "http://s/v1/jobs", "-H", "Authorization: Bearer t k", "-H", "Content-Type: application/json",
-		"-H", "Ringback-Namespace: shop", "--data-raw", `{"topic":"t","url":"https://a.example/","method":"POST",` +
-			`"headers":{"X-A":"it's"},"body":{"n": 12345678901234567890, "s": "it's"}}`,
+		"-H", "Ringback-Namespace: shop", "--data-raw", `{"body":{"n": 12345678901234567890, "s": "it's"},` +
+			`"headers":{"X-A":"it's"},"method":"POST","topic":"t","url":"https://a.example/"}`,
 	}, got)
 
-	j.Body = []byte("{\t\"n\": \"\u009b\"}")
+	j = job("{\t\"n\": \"\u009b\"}")
 	command, _ = registerCommand(j, "")
 	require.NotContains(t, command, "\t", "a terminal would obey it")
 	require.NotContains(t, command, "\u009b")

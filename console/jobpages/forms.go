@@ -1,13 +1,16 @@
 package jobpages
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
+	"net/url"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -19,7 +22,7 @@ type formData struct {
 	// Notes say what the form cannot do.
 	Notes  []string
 	Errors web.FormErrors
-	Groups []fieldGroup
+	Groups []form.Section
 	// Revision is that of the job as the reader saw it, NewID the id of the copy if the reader gives none.
 	Revision int64
 	NewID    string
@@ -27,57 +30,54 @@ type formData struct {
 	To, Submit string
 }
 
-// fieldGroup is a number of fields with a title.
-type fieldGroup struct {
-	Title  string
-	Wide   bool // one field a line
-	Fields []web.Field
-}
+// changeForm is the form that edits a job.
+var changeForm = form.Of[client.Change](
+	form.Group{Title: "Request", Fields: editFields("url", "headers", "body_as", "body", "content_type")},
+	form.Group{Title: "When", Fields: editFields("delay", "run_at", "expires_in", "expires_at")},
+	form.Group{Title: "Attempts", Fields: editFields("retries", "ladder", "timeout")},
+	form.Group{Title: "More", Fields: editFields("labels")},
+)
 
-// groups returns the fields of a form in groups. hints replace those that are different in this form.
-func groups(f jobform.Form, errs web.FormErrors, has []string, hints map[string]string) []fieldGroup {
-	var all []fieldGroup
-	for _, g := range []struct {
-		title string
-		names []string
-	}{
-		{"Request", []string{
-			jobform.ID, jobform.Topic, jobform.URL, jobform.Method, jobform.Headers, jobform.BodyAs,
-			jobform.Body, jobform.ContentType,
-		}},
-		{"When", []string{jobform.Delay, jobform.RunAt, jobform.ExpiresIn, jobform.ExpiresAt}},
-		{"Attempts", []string{jobform.Lane, jobform.Retries, jobform.Ladder, jobform.Timeout}},
-		{"More", []string{jobform.Labels, jobform.OnDelivered, jobform.OnDead}},
-	} {
-		var names []string
-		for _, name := range g.names {
-			if slices.Contains(has, name) {
-				names = append(names, name)
-			}
-		}
-		fields := f.Fields("", errs, names...)
-		for i := range fields {
-			if hint, ok := hints[fields[i].Name]; ok {
-				fields[i].Hint = hint
-			}
-		}
-		wide := slices.ContainsFunc(fields, func(it web.Field) bool { return it.Kind == "textarea" })
-		all = append(all, fieldGroup{g.title, wide, fields})
+// editFields returns fields of a job, with the hints of the form that edits one.
+func editFields(names ...string) []form.Field {
+	fields := form.JobFields("", names...)
+	for i := range fields {
+		fields[i].Hint = cmp.Or(editHints[fields[i].Name], fields[i].Hint)
 	}
-	return all
+	return fields
 }
 
-// editHints are the hints of the form that edits a job.
 var editHints = map[string]string{
-	jobform.URL: "Where the job is sent. Secret headers are bound to its host: send them again when that " +
+	"url": "Where the job is sent. Secret headers are bound to its host: send them again when that " +
 		"changes.",
-	jobform.Headers:     "One a line. Values that are [redacted] stay as they are.",
-	jobform.Delay:       "A wait from now, such as 90s, 1h30m or 2d; 0s is now. Empty: as it was.",
-	jobform.RunAt:       "A time in UTC, or one with its zone. Empty: as it was.",
-	jobform.Retries:     "Attempts after the first, 0 to 1000. A number can be changed, but not removed.",
-	jobform.ExpiresIn:   "A new expiry, counted from now. Empty: as it was.",
-	jobform.ExpiresAt:   "A time in UTC, or one with its zone. Empty: never.",
-	jobform.ContentType: "Of the body. Empty: that of the kind of body.",
+	"headers":      "One a line. Values that are [redacted] stay as they are.",
+	"delay":        "A wait from now, such as 90s, 1h30m or 2d; 0s is now. Empty: as it was.",
+	"run_at":       "A time in UTC, or one with its zone. Empty: as it was.",
+	"retries":      "Attempts after the first, 0 to 1000. A number can be changed, but not removed.",
+	"expires_in":   "A new expiry, counted from now. Empty: as it was.",
+	"expires_at":   "A time in UTC, or one with its zone. Empty: never.",
+	"content_type": "Of the body. Empty: that of the kind of body.",
+}
+
+// changesOf returns what the texts of the form change of a job, and the names of it.
+func changesOf(j *client.JobInfo, texts form.Texts) (doc json.RawMessage, changed []string, errs web.FormErrors) {
+	stored := changeForm.Values(j.Raw)
+	if texts["expires_in"] != "" && texts["expires_at"] == "" { // the new expiry replaces the old one
+		delete(stored, "expires_at")
+	}
+	return changeForm.Changes(stored, texts)
+}
+
+// send sends a document about a job, if that is still as the form showed it.
+func send(v *web.Visit, method, id, below string, doc json.RawMessage) error {
+	if _, err := v.Condition(); err != nil {
+		return err
+	}
+	_, err := v.API.Call(v.Request.Context(), client.Request{
+		Method: method, Path: "/v1/jobs/" + url.PathEscape(id) + below, Body: doc, Once: true,
+		Header: http.Header{"If-Match": {`"` + v.Form(web.RevisionField) + `"`}},
+	})
+	return err
 }
 
 // editForm serves the form that edits a job.
@@ -86,13 +86,13 @@ func editForm(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return editPage(v, j, jobform.OfEdit(j), web.FormErrors{}), nil
+	return editPage(v, j, changeForm.Texts(changeForm.Values(j.Raw)), web.FormErrors{}), nil
 }
 
 // editPage returns the page of the form that edits a job.
-func editPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErrors) *web.Page {
+func editPage(v *web.Visit, j *client.JobInfo, texts form.Texts, errs web.FormErrors) *web.Page {
 	d := &formData{
-		Job: j, Errors: errs, Groups: groups(f, errs, jobform.EditNames, editHints), Revision: j.Revision,
+		Job: j, Errors: errs, Groups: changeForm.Sections(texts, nil, errs), Revision: j.Revision,
 		To: v.Path("jobs", j.ID, "edit"), Submit: "Save",
 		Lead: "Changes apply to all attempts of job " + j.ID + " from the next one on.",
 	}
@@ -100,7 +100,7 @@ func editPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 		d.Notes = append(d.Notes,
 			"The job is "+words.State(string(j.State))+": only scheduled and ready jobs can be edited.")
 	}
-	if f[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0 {
+	if texts["body_as"] == form.AsKept && len(j.Body) > 0 {
 		d.Notes = append(d.Notes, keptNote(v, j))
 	}
 	return &web.Page{
@@ -128,32 +128,33 @@ func editJob(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := jobform.Read(v.Request, "")
+	texts := changeForm.Typed(v.Request.PostForm, changeForm.Texts(changeForm.Values(j.Raw)))
 	seen, err := v.Condition()
 	if err != nil {
 		return nil, err
 	}
 	if seen != client.IfRevision(j.Revision) {
-		return editPage(v, j, form, changedMeanwhile(j, form)), nil
+		return editPage(v, j, texts, changedMeanwhile(j, texts)), nil
 	}
-	change, changed, errs := form.Change(jobform.OfEdit(j))
+	doc, changed, errs := changesOf(j, texts)
 	if errs.Any() {
-		return editPage(v, j, form, errs), nil
+		return editPage(v, j, texts, errs), nil
 	}
-	if !changed {
+	if len(changed) == 0 {
 		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Notice{Kind: "warn", Text: "Job " + id +
 			" is as it was: no field differs."}}, nil
 	}
-	_, err = v.API.Edit(v.Request.Context(), id, change, seen)
+	err = send(v, http.MethodPatch, id, "", doc)
 	if errors.Is(err, client.ErrRevision) {
 		if j, err = getJob(v, id); err != nil {
 			return nil, err
 		}
-		return editPage(v, j, form, changedMeanwhile(j, form)), nil
+		return editPage(v, j, texts, changedMeanwhile(j, texts)), nil
 	}
 	if err != nil {
-		if errs, ok := jobform.ErrorsOf(err, "", ""); ok && errs.Status != http.StatusForbidden {
-			return editPage(v, j, form, errs), nil
+		errs, ok := web.FormErrorsOf(err, changeForm.Names()...)
+		if ok && errs.Status != http.StatusForbidden {
+			return editPage(v, j, texts, errs), nil
 		}
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func editJob(v *web.Visit) (web.Answer, error) {
 
 // changedMeanwhile says that the job was changed since the reader saw it, by whom, and what saving the form again
 // changes of it.
-func changedMeanwhile(j *client.JobInfo, form jobform.Form) web.FormErrors {
+func changedMeanwhile(j *client.JobInfo, texts form.Texts) web.FormErrors {
 	who := ""
 	if n := len(j.Events); n > 0 {
 		e := j.Events[n-1]
@@ -171,7 +172,7 @@ func changedMeanwhile(j *client.JobInfo, form jobform.Form) web.FormErrors {
 	errs := web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
 		"The job was changed while you edited it" + who + ". Your fields are kept.",
 	}}
-	if differ := form.Differs(jobform.OfEdit(j)); len(differ) > 0 {
+	if _, differ, _ := changesOf(j, texts); len(differ) > 0 {
 		errs.General = append(errs.General,
 			words.Sentence("Compared with the job as it is now, saving again changes", words.ListAll(differ)))
 	} else {
@@ -186,18 +187,18 @@ func copyForm(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	form, _ := jobform.Of(j)
-	return copyPage(v, j, form, web.FormErrors{}, client.NewID()), nil
+	copied, _ := form.CopyOf(j)
+	return copyPage(v, j, form.Job.Texts(copied), web.FormErrors{}, client.NewID()), nil
 }
 
 // copyPage returns the page of the form that registers a copy of a job.
-func copyPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErrors, id string) *web.Page {
-	_, secrets := jobform.Of(j)
-	if hidesBody(v, j) && f[jobform.BodyAs] == jobform.AsKept {
-		f[jobform.BodyAs] = jobform.AsJSON
+func copyPage(v *web.Visit, j *client.JobInfo, texts form.Texts, errs web.FormErrors, id string) *web.Page {
+	_, secrets := form.CopyOf(j)
+	if hidesBody(v, j) && texts["body_as"] == form.AsKept {
+		texts["body_as"], texts["content_type"] = form.AsJSON, ""
 	}
 	d := &formData{
-		Job: j, Errors: errs, Groups: groups(f, errs, jobform.Names, nil), NewID: id,
+		Job: j, Errors: errs, Groups: form.Job.Sections(texts, nil, errs), NewID: id,
 		To: v.Path("jobs", j.ID, "copy"), Submit: "Register", Lead: "Registers another job like " + j.ID +
 			"; that one stays as it is. The copy is due now and does not expire, unless you say so.",
 	}
@@ -208,7 +209,7 @@ func copyPage(v *web.Visit, j *client.JobInfo, f jobform.Form, errs web.FormErro
 	switch {
 	case hidesBody(v, j):
 		d.Notes = append(d.Notes, "Your token may not read bodies, so the body cannot be copied: write it.")
-	case f[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0:
+	case texts["body_as"] == form.AsKept && len(j.Body) > 0:
 		d.Notes = append(d.Notes, keptNote(v, j)+" The copy gets all of it, or the body that you write instead.")
 	}
 	return &web.Page{
@@ -223,27 +224,22 @@ func copyJob(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	form, newID := jobform.Read(v.Request, ""), v.Form("new_id")
-	copied, errs := form.Job("")
+	stored, _ := form.CopyOf(j)
+	texts, newID := form.Job.Typed(v.Request.PostForm, form.Job.Texts(stored)), v.Form("new_id")
+	named := maps.Clone(texts)
+	named["id"] = cmp.Or(texts["id"], newID, client.NewID()) // so that a form that is sent twice registers one copy
+	doc, _, errs := form.Job.Document(stored, named)
 	if errs.Any() {
-		return copyPage(v, j, form, errs, newID), nil
+		return copyPage(v, j, texts, errs, newID), nil
 	}
-	if form[jobform.BodyAs] == jobform.AsKept && len(j.Body) > 0 {
-		copied.Body = j.Body
-		if copied.ContentType == "" {
-			copied.ContentType = j.ContentType
-		}
-	}
-	if copied.ID == "" {
-		copied.ID = newID // so that a form that is sent twice registers one copy
-	}
-	registered, err := v.API.Register(v.Request.Context(), copied)
-	if err != nil {
-		if errs, ok := jobform.ErrorsOf(err, "", ""); ok && errs.Status != http.StatusForbidden {
-			return copyPage(v, j, form, errs, newID), nil
+	if _, err = v.API.Call(v.Request.Context(),
+		client.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: doc}); err != nil {
+		errs, ok := web.FormErrorsOf(err, form.Job.Names()...)
+		if ok && errs.Status != http.StatusForbidden {
+			return copyPage(v, j, texts, errs, newID), nil
 		}
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", registered.ID), Notice: web.Done("Job " + registered.ID +
+	return &web.Redirect{To: v.Path("jobs", named["id"]), Notice: web.Done("Job " + named["id"] +
 		" is registered, a copy of " + j.ID + ".")}, nil
 }

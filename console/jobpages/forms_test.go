@@ -144,7 +144,7 @@ func TestEdit_KeepsTheFormThatIsWrong(t *testing.T) {
 		require.Regexp(t, `id="e-retries">must`, wrong)
 		require.Contains(t, page, "A number can be changed, but not removed.")
 		wrong = site.Post("jobs/order-1/edit", post(page, "retries", "")...).Is(http.StatusUnprocessableEntity)
-		require.Regexp(t, `id="e-retries">cannot be removed`, wrong)
+		require.Regexp(t, `id="e-retries">must not be null`, wrong)
 		wrong = site.Post("jobs/order-1/edit",
 			post(page, "url", "https://other.example/")...).Is(http.StatusUnprocessableEntity)
 		require.Contains(t, wrong, "must be resent")
@@ -208,6 +208,7 @@ func TestCopy_RegistersTheSameWithoutSecrets(t *testing.T) {
 		require.Equal(t, client.Headers{"X-B": {"b"}}, j.OnDead.Headers)
 		require.Equal(t, from.Body, j.Body)
 		require.Equal(t, from.Labels, j.Labels)
+		require.Equal(t, from.OnDelivered, j.OnDelivered, "it is switched off")
 		require.Equal(t, []any{
 			from.Topic, from.Lane, from.URL, from.Method, from.ContentType, *from.Retries,
 			from.Ladder, from.Timeout,

@@ -14,7 +14,7 @@ import (
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/chart"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -47,7 +47,6 @@ type jobData struct {
 	Revive      []web.Field
 	// Failed says why an action was not done.
 	Failed string
-	Errors web.FormErrors
 }
 
 // showJob serves the page of a job.
@@ -127,7 +126,7 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 		d.URLNote = "The job has no URL of its own: this is that of its lane or topic."
 	}
 	for _, values := range j.Headers {
-		d.HasSecrets = d.HasSecrets || jobform.IsRedacted(values)
+		d.HasSecrets = d.HasSecrets || isRedacted(values)
 	}
 	if hidesBody(v, j) {
 		d.Body = bodyView{Note: "Your token may not read bodies."}
@@ -139,7 +138,7 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 			d.RawTo = v.Root + "/../v1/jobs/" + url.PathEscape(j.ID)
 		}
 	}
-	if d.URL != "" && d.URL != jobform.Redacted {
+	if d.URL != "" && d.URL != form.Redacted {
 		d.Curl = receiverCommand(j, d.URL)
 	}
 	d.LongBody = len(j.Body) > maxCommandBody
@@ -148,6 +147,9 @@ func (d *jobData) setRequest(v *web.Visit, j *client.JobInfo) {
 		d.APICurl, d.Lacks = command, words.List(secrets)
 	}
 }
+
+// isRedacted reports whether the values of a header are the placeholder of a secret.
+func isRedacted(values []string) bool { return len(values) == 1 && values[0] == form.Redacted }
 
 // hidesBody reports whether the API shows a placeholder instead of the job's body.
 func hidesBody(v *web.Visit, j *client.JobInfo) bool { return len(j.Body) > 0 && !v.Who.Bodies }
@@ -163,12 +165,12 @@ func (d *jobData) setActions(v *web.Visit, j *client.JobInfo) {
 	d.MayRevive = can(access.ReviveJob) && j.State.Ended() && !internal
 	d.MayCopy = can(access.RegisterJob) && j.Kind == ""
 	d.NeedsExpiry = !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(v.Now)
-	d.setRevive(jobform.Form{})
+	d.setRevive(nil, web.FormErrors{})
 }
 
 // setRevive sets the fields of the form that revives the job.
-func (d *jobData) setRevive(f jobform.Form) {
-	d.Revive = f.Fields("", d.Errors, jobform.Delay, jobform.ExpiresIn)
+func (d *jobData) setRevive(texts form.Texts, errs web.FormErrors) {
+	d.Revive = reviveForm.Fields(texts, errs, "delay", "expires_in")
 	d.Revive[0].Hint = "Empty: now."
 	if d.NeedsExpiry {
 		d.Revive[1].Required, d.Revive[1].Hint = true, "The expiry has passed."
@@ -200,18 +202,16 @@ func (d *jobData) Retries() string {
 	return text
 }
 
-// Callbacks say what is sent when the job ends, where it says so itself.
-func (d *jobData) Callbacks() []web.Link {
-	var all []web.Link
-	for _, c := range []struct {
-		name  string
-		value *client.Callback
-	}{{"When delivered", d.Job.OnDelivered}, {"When dead", d.Job.OnDead}} {
-		if c.value != nil {
-			all = append(all, web.Link{To: c.name, Text: cmp.Or(c.value.URL, "no callback")})
+// More is what is set and has no other place on the page: the callbacks, and fields that the console does not know.
+func (d *jobData) More() (rows []form.Row) {
+	values, _ := form.CopyOf(d.Job)
+	delete(values, "labels") // they are links
+	for _, t := range form.Job.Tables(values, values) {
+		if t.Title == form.MoreOfJob {
+			rows = t.Rows
 		}
 	}
-	return all
+	return rows
 }
 
 // Milliseconds returns a duration of the API.

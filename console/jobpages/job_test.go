@@ -103,7 +103,7 @@ func TestJob_ShowsBigIntegersAsTheyAre(t *testing.T) {
 		require.Contains(t, text, `--data-raw '{"n":12345678901234567890,"e":1e400,"f":1.10}'`)
 		require.Contains(t, text, `-H 'Authorization: '"$AUTHORIZATION"`)
 		require.NotContains(t, text, "Bearer secret")
-		require.Contains(t, text, "no callback")
+		require.Contains(t, text, "Callback when dead none")
 		require.Equal(t, []string{"../jobs?label=order%3A47+11"}, links(site.Get("jobs/big").OK(), "order=47 11"))
 	})
 }
@@ -237,7 +237,7 @@ func TestActions_SayWhyTheyWereNotDone(t *testing.T) {
 			"The job was not run: ")
 		page := site.Post("jobs/dead-1/revive", "revision", "1", "delay", "soon").Is(http.StatusUnprocessableEntity)
 		require.Contains(t, page, `value="soon"`)
-		require.Contains(t, page, "is not a duration")
+		require.Regexp(t, `id="e-delay">[^<]*is not a duration`, page)
 		site.Post("jobs/nothing/run").Is(http.StatusNotFound)
 
 		site.Register(client.Job{

@@ -283,6 +283,12 @@ func TestForm_CreatesAndChangesSchedules(t *testing.T) {
 		require.Contains(t, conflict, `name="revision" value="2"`)
 		saved := site.Follow(site.Post("schedules/daily/edit", fields(t, conflict)...)).OK()
 		require.Contains(t, consoletest.Text(saved), "Jitter 5m")
+		require.Contains(t, is.Job.Headers, "Authorization")
+		shorter := with(fields(t, site.Get("schedules/daily/edit").OK()), "job.headers", "X-A: 1")
+		site.Follow(site.Post("schedules/daily/edit", shorter...)).OK()
+		is, err = site.API.GetSchedule(t.Context(), "daily")
+		require.NoError(t, err)
+		require.Equal(t, client.Headers{"X-A": {"1"}}, is.Job.Headers)
 	})
 }
 
@@ -394,6 +400,10 @@ func TestForm_PreviewsTicks(t *testing.T) {
 		require.Contains(t, whole, `name="job.url" value="https://fine.example/"`)
 		require.Contains(t, whole, `action="../schedules/new"`)
 
+		form.Set("starts_at", "2001-01-01 00:00")
+		part = site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
+		require.NotContains(t, part, "2000-03-26")
+		require.Contains(t, part, "26 Mar 2001")
 		form.Set("cron", "30 25 * * *")
 		part = site.Do(http.MethodPost, "schedules/preview", form, "HX-Request", "true").OK()
 		require.Contains(t, part, `<span class="field-error" id="e-cron">`)

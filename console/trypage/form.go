@@ -10,21 +10,17 @@ import (
 	"strings"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 )
 
 // names are the fields of the form.
-var names = []string{
-	jobform.URL, jobform.Topic, jobform.Body, jobform.BodyAs, jobform.ContentType,
-	jobform.Delay, jobform.Ladder,
-}
+var names = []string{"url", "topic", "body", "body_as", "content_type", "delay", "ladder"}
 
 const (
 	defaultTopic = "default"
 	defaultBody  = `{"hello": "world"}`
-	redacted     = "[redacted]"
-	// sourceField is the hidden field with the id of the job whose body is sent again if the body is AsKept.
+	// sourceField is the hidden field with the id of the job whose body is sent again if the body is kept.
 	sourceField = "source"
 	// newIDField is the hidden field with the id of the job, so that a form that is sent twice registers one.
 	newIDField = "new_id"
@@ -32,36 +28,31 @@ const (
 
 // formValues are the texts of the form.
 type formValues struct {
-	jobform.Form
+	form.Texts
 
-	// Source is the id of the job whose body AsKept stands for.
+	// Source is the id of the job whose body is sent again if it is kept.
 	Source string
 }
 
 // topic returns the topic of the job.
-func (f formValues) topic() string {
-	if topic := f.Form[jobform.Topic]; topic != "" {
-		return topic
-	}
-	return defaultTopic
-}
+func (f formValues) topic() string { return cmp.Or(f.Texts["topic"], defaultTopic) }
 
 // fields returns the fields of the form. The kind of the body and its content type are among them only if they are not
 // those that the text of the body implies.
 func (f formValues) fields(errs web.FormErrors) []web.Field {
 	shown := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return (name == jobform.BodyAs || name == jobform.ContentType) && f.Form[name] == "" && errs.Of(name) == ""
+		return (name == "body_as" || name == "content_type") && f.Texts[name] == "" && errs.Of(name) == ""
 	})
-	fields := f.Fields("", errs, shown...)
+	fields := form.Job.Fields(f.Texts, errs, shown...)
 	for i := range fields {
 		switch field := &fields[i]; field.Name {
-		case jobform.URL:
+		case "url":
 			field.Wide = true
-		case jobform.Body:
+		case "body":
 			field.Rows, field.Hint = 4, "JSON, or else it is sent as text."
-			switch f.Form[jobform.BodyAs] {
+			switch f.Texts["body_as"] {
 			case "":
-			case jobform.AsKept:
+			case form.AsKept:
 				field.Hint = "Empty: that of job " + f.Source + ", which cannot be edited here. Or choose what kind " +
 					"of body you write."
 			default:
@@ -74,93 +65,100 @@ func (f formValues) fields(errs web.FormErrors) []web.Field {
 
 // formOf returns the form as the page shows it first: as the query has it, as the job that was sent, or with the inbox.
 func (p *pages) formOf(v *web.Visit, job *client.JobInfo) formValues {
-	form, source := jobform.Form{}, ""
+	f := formValues{Texts: form.Texts{}}
 	if job != nil {
-		sent, _ := jobform.Of(job)
-		switch sent[jobform.BodyAs] {
-		case implied(sent[jobform.Body]):
-			delete(sent, jobform.BodyAs)
-		case jobform.AsKept:
-			if len(job.Body) == 0 || !v.Who.Bodies {
-				delete(sent, jobform.BodyAs)
+		copied, _ := form.CopyOf(job)
+		f.Texts = form.Job.Texts(copied)
+		switch f.Texts["body_as"] {
+		case implied(f.Texts["body"]):
+			delete(f.Texts, "body_as")
+		case form.AsKept:
+			if !v.Who.Bodies {
+				delete(f.Texts, "body_as")
+				delete(f.Texts, "content_type")
 			}
-			source = job.ID
+			f.Source = job.ID
 		}
-		for _, name := range names {
-			if sent[name] != redacted {
-				form[name] = sent[name]
-			}
-		}
+		maps.DeleteFunc(f.Texts, func(name, text string) bool {
+			return !slices.Contains(names, name) || text == form.Redacted
+		})
 	} else {
-		form[jobform.Body] = defaultBody
+		f.Texts["body"] = defaultBody
 		if p.inbox != nil {
-			form[jobform.URL] = p.inbox.URL() + "/"
+			f.Texts["url"] = p.inbox.URL() + "/"
 		}
 		if len(v.Who.Topics) > 0 {
-			form[jobform.Topic] = strings.ReplaceAll(v.Who.Topics[0], "*", "try")
+			f.Texts["topic"] = strings.ReplaceAll(v.Who.Topics[0], "*", "try")
 		}
 	}
 	for _, name := range names {
 		if text := v.Query(name); text != "" {
-			form[name] = text
+			f.Texts[name] = text
 		}
 	}
-	return formValues{form, source}
+	return f
 }
 
 // implied returns how a body is read of which the form does not say it.
 func implied(body string) string {
-	if body == "" || json.Valid([]byte(body)) {
-		return jobform.AsJSON
+	if strings.TrimSpace(body) == "" || json.Valid([]byte(body)) {
+		return form.AsJSON
 	}
-	return jobform.AsText
+	return form.AsText
 }
 
 // send registers the job of the form, and leads to its progress.
 func (p *pages) send(v *web.Visit) (web.Answer, error) {
-	sent := jobform.Read(v.Request, "")
-	form := formValues{jobform.Form{}, v.Form(sourceField)}
-	for _, name := range names {
-		form.Form[name] = sent[name]
+	f := formValues{form.Job.Typed(v.Request.PostForm, nil), v.Form(sourceField)}
+	maps.DeleteFunc(f.Texts, func(name, _ string) bool { return !slices.Contains(names, name) })
+	read := maps.Clone(f.Texts)
+	read["body_as"] = cmp.Or(read["body_as"], implied(read["body"]))
+	read["id"] = cmp.Or(v.Form(newIDField), client.NewID())
+	stored, err := f.stored(v)
+	if err != nil {
+		return nil, err
 	}
-	read := maps.Clone(form.Form)
-	if read[jobform.BodyAs] == "" {
-		read[jobform.BodyAs] = implied(read[jobform.Body])
-	}
-	job, errs := read.Job("")
-	if read[jobform.BodyAs] == jobform.AsKept && form.Source == "" {
-		errs.Add(jobform.BodyAs, "is required: no job is named whose body is sent again")
-	}
+	doc, _, errs := form.Job.Document(stored, read)
 	if errs.Any() {
-		return p.page(v, nil, form, errs)
+		return p.page(v, nil, f, errs)
 	}
-	if read[jobform.BodyAs] == jobform.AsKept {
-		source, err := v.API.Get(v.Request.Context(), form.Source)
-		if err != nil {
-			return nil, err
-		}
-		if !v.Who.Bodies {
-			return nil, &client.Problem{
-				Status: http.StatusForbidden, Code: "forbidden",
-				Detail: "Your token may not read bodies, so that of another job cannot be sent again.",
-			}
-		}
-		job.Body, job.ContentType = source.Body, cmp.Or(job.ContentType, source.ContentType)
-	}
-	job.ID = v.Form(newIDField)
-	info, err := v.API.Register(v.Request.Context(), job)
+	register := client.Request{Method: http.MethodPost, Path: "/v1/jobs", Body: doc}
+	_, err = v.API.Call(v.Request.Context(), register)
 	// the form was changed, and is another job
 	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Code == "id_taken" {
-		job.ID = client.NewID()
-		info, err = v.API.Register(v.Request.Context(), job)
+		read["id"] = client.NewID()
+		register.Body, _, _ = form.Job.Document(stored, read)
+		_, err = v.API.Call(v.Request.Context(), register)
 	}
 	if err != nil {
-		if errs, ok := jobform.ErrorsOf(err, "", ""); ok {
-			return p.page(v, nil, form, errs)
+		if errs, ok := web.FormErrorsOf(err, names...); ok {
+			return p.page(v, nil, f, errs)
 		}
 		return nil, err
 	}
-	return &web.Redirect{To: v.PathQuery(v.Path("try"), "job", info.ID)}, nil
+	return &web.Redirect{To: v.PathQuery(v.Path("try"), "job", read["id"])}, nil
+}
+
+// stored returns the body that is sent again, if it is kept.
+func (f formValues) stored(v *web.Visit) (form.Values, error) {
+	switch {
+	case f.Texts["body_as"] != form.AsKept:
+		return form.Values{}, nil
+	case f.Source == "":
+		return nil, &client.Problem{
+			Status: http.StatusUnprocessableEntity, Detail: "The form does not name the job whose body is sent again.",
+		}
+	case !v.Who.Bodies:
+		return nil, &client.Problem{
+			Status: http.StatusForbidden, Code: "forbidden",
+			Detail: "Your token may not read bodies, so that of another job cannot be sent again.",
+		}
+	}
+	source, err := v.API.Get(v.Request.Context(), f.Source)
+	if err != nil {
+		return nil, err
+	}
+	return form.Values{"body": form.Job.Values(source.Raw)["body"]}, nil
 }
 
 // readJob returns the job in the query; nil: none is named, or there is no such job.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/internal/inbox"
 	"github.com/ringback/ringback/job"
 )
@@ -77,7 +78,7 @@ func requestsOf(all []inbox.Request, j *client.JobInfo) []request {
 		for _, h := range r.Headers[:min(len(r.Headers), shownHeaders)] {
 			value := h.Value
 			if h.Name != "Webhook-Signature" && job.SecretHeader(h.Name) {
-				value = redacted
+				value = form.Redacted
 			}
 			if room == 0 {
 				break

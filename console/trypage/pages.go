@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/jobform"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/inbox"
@@ -98,7 +97,7 @@ func (p *pages) page(v *web.Visit, job *client.JobInfo, form formValues, errs we
 	}
 	if p.inbox != nil {
 		d.HasInbox, d.SeesInbox, d.InboxURL = true, seesInbox(v), p.inbox.URL()
-		d.Presets = p.presets(v, form.Form[jobform.Topic])
+		d.Presets = p.presets(v, form.Texts["topic"])
 	}
 	if d.SeesInbox {
 		d.Requests = requestsOf(p.inbox.Recent(), job)

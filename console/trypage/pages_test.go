@@ -113,6 +113,12 @@ func TestTry_TellsOnWhichAttemptAJobArrived(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "no JSON", string(job.Body))
 
+		blank := site.Follow(site.Post("try", "url", "https://fine.example/", "body", " \r\n ", "new_id", "blank")).OK()
+		require.Contains(t, lead(t, blank), "Job blank ")
+		job, err = site.API.Get(t.Context(), "blank")
+		require.NoError(t, err)
+		require.Empty(t, job.Body)
+
 		site.Post("try", "url", "https://refused.example/", "ladder", "1h")
 		sent = site.Post("try", "url", "https://refused.example/", "ladder", "1h", "topic", "other")
 		site.Advance(time.Second)

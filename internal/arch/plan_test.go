@@ -663,12 +663,6 @@ var plan = []row{
 		ours:   []string{"client", "console/web", "console/words"},
 	},
 	{
-		pkg: "console/jobform",
-		reason: "the form of a job, which several pages have; knows the API's client and how durations are spelled, " +
-			"and no page",
-		ours: []string{"client", "console/web", "console/words", "job/units"},
-	},
-	{
 		pkg: "console/sampler",
 		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be tested " +
 			"alone in fake time",
@@ -679,7 +673,7 @@ var plan = []row{
 		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor " +
 			"who serves them",
 		ours: []string{
-			"access", "client", "console/chart", "console/filter", "console/jobform", "console/sampler",
+			"access", "client", "console/chart", "console/filter", "console/form", "console/sampler",
 			"console/web", "console/words",
 		},
 	},
@@ -719,7 +713,7 @@ var plan = []row{
 		pkg: "console/trypage",
 		reason: "the page that sends a test job; sees the inbox of the same process through an interface that it " +
 			"declares",
-		ours: []string{"access", "client", "console/jobform", "console/web", "console/words", "internal/inbox", "job"},
+		ours: []string{"access", "client", "console/form", "console/web", "console/words", "internal/inbox", "job"},
 	},
 	{
 		pkg: "console",
@@ -733,7 +727,7 @@ var plan = []row{
 	{
 		pkg:    "console/deadpages",
 		reason: "pages about many jobs: dead letters and bulk work, as the API shows them",
-		ours:   []string{"access", "client", "console/filter", "console/jobform", "console/web", "console/words"},
+		ours:   []string{"access", "client", "console/filter", "console/form", "console/web", "console/words"},
 	},
 	{
 		pkg:    "app",
