@@ -22,7 +22,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 
 GO    := go
 # The packages with the longest tests start first, so that the others fill the remaining time.
-LONG  := ./e2e ./e2e/browser ./store/redis ./dispatcher ./api ./pool ./store/sqlite ./notify ./app ./dispatcher/work ./store/storetest
+LONG  := ./e2e ./e2e/browser ./store/redis ./dispatcher ./api ./pool ./store/sqlite ./notify ./internal/app ./dispatcher/work ./store/storetest
 # The same for make unit.
 SLOW  := ./notify ./store/storetest ./store/sqlite ./store/redis
 # Four tests of a package run in parallel, also on machines with fewer processors: parallel tests mostly wait.
@@ -41,8 +41,8 @@ RACE  := -race $(BUILD) $(patsubst %,'-gcflags=%=-race=false -dwarf=false',$(CAL
          $(patsubst %,'-gcflags=%=-l -dwarf=false',$(PLAIN))
 # What runs the built program is compiled with the program's flags: what both need is compiled once, and clients and receivers without
 # the race detector take half the processor time. Without inlining the compiler takes a fifth less.
-QUICK := $(shell sed "s/.*/'&'/" internal/gobuild/flags.txt)
-# make test-all sets the tag: see internal/testlevel.
+QUICK := $(shell sed "s/.*/'&'/" internal/testkit/flags.txt)
+# make test-all sets the tag: see internal/testkit.
 LEVEL :=
 # make lint vets.
 # Without symbol tables, which only debuggers read, a test binary is linked with a fifth less processor time.
@@ -161,7 +161,7 @@ docs-screens: deps ## take the pictures of the console in docs/console anew
 
 .PHONY: console-scale
 console-scale: ## measure each page of the console with a million jobs on SQLite and on Redis, against its bounds of 50 ms and 100 kB; some minutes
-	RINGBACK_CONSOLE_JOBS=1000000 $(GO) test -count=1 -timeout=30m -v -run 'ConsoleScale_Bounds' ./app
+	RINGBACK_CONSOLE_JOBS=1000000 $(GO) test -count=1 -timeout=30m -v -run 'ConsoleScale_Bounds' ./internal/app
 
 .PHONY: bench
 bench: deps ## compare Ringback with its peers and the machine's limit, about half an hour; writes docs/benchmarks.md

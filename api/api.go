@@ -7,15 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/api/pages"
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
@@ -144,7 +141,7 @@ type LiveEvents interface {
 
 // Tokens stores tokens and namespaces. A change holds in all processes within 5 s.
 type Tokens interface {
-	apiaccess.Stored
+	stored
 	// CreateToken stores a token and returns its text, which is not stored. reserved says that it may be one of those
 	// that are reserved for root tokens. Error: *job.LimitError.
 	CreateToken(ctx context.Context, token access.Token, reserved bool) (created access.Token, text string, err error)
@@ -238,7 +235,7 @@ type Options struct {
 	// Service does the work.
 	Service Service
 	// Access selects the requests that are refused, and says whose the others are.
-	Access apiaccess.Options
+	Access AccessOptions
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
 	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease; the latter take at most
@@ -284,13 +281,13 @@ type api struct {
 	metrics      http.Handler
 	tracer       Tracer
 	log          *slog.Logger
-	callers      *apiaccess.Authenticator
+	callers      *authenticator
 	readiness    readiness
 	bodies       *limits.BodyBudget
 	lists        *limits.Lists
-	overloadLog  limitedlog.Log
-	forbiddenLog limitedlog.Log
-	batch        *batch.Handler
+	overloadLog  logs.Limited
+	forbiddenLog logs.Limited
+	batch        *batchHandler
 	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
 	waiting chan struct{}
 	// leaseWaits has one for each of those that wait for jobs to lease.
@@ -338,8 +335,8 @@ func newAPI(o Options) (a *api, end func()) {
 		a.closing = func() bool { return false }
 	}
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
-	a.callers = apiaccess.NewAuthenticator(o.Access, o.Service, a.log)
-	a.batch = batch.New(batch.Options{
+	a.callers = newAuthenticator(o.Access, o.Service, a.log)
+	a.batch = newBatch(batchOptions{
 		Register: a.registerAll, Callers: a.callers, MaxBody: a.maxBody,
 		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
 	})
@@ -362,10 +359,10 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	}
 	notFound := a.handle(a.notFound, false)
 	mux.Handle("/", notFound)
-	routes := pages.CleanOnly(mux, notFound)
+	routes := cleanOnly(mux, notFound)
 	handler := markOpen(open, routes)
 	if a.hasConsole {
 		handler = besideConsole(handler, o.Console(routes, a.onShutdown))
 	}
-	return &shutdownHandler{next: apiaccess.Guard(handler, o.Access, a.log), closing: a.closing, end: end}
+	return &shutdownHandler{next: Guard(handler, o.Access, a.log), closing: a.closing, end: end}
 }

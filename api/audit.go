@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 )
 

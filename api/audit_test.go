@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAudit_LogsEveryChangeButRegistrations(t *testing.T) {
 		`PUT /v1/namespaces/new {}`:  "action=namespace.put remote=192.0.2.1:1234 name=new",
 		`DELETE /v1/namespaces/shop`: "action=namespace.delete remote=192.0.2.1:1234 name=shop",
 	} {
-		var log testlog.Log
+		var log testkit.Log
 		h := New(Options{Service: fullService(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		parts := strings.SplitN(target, " ", 3)
 		w := call(t, h, parts[0], parts[1], strings.Join(parts[2:], ""))
@@ -69,7 +69,7 @@ func TestAudit_NamesTheTokenAndWhatItMayNot(t *testing.T) {
 		"DELETE /v1/topics/order.close": `msg="request forbidden" actor=ops token=5tR1nGs0 remote=192.0.2.1:1234 ` +
 			`method=DELETE route=/v1/topics/{topic} topic=order.close reason="topic.delete requires`,
 	} {
-		var log testlog.Log
+		var log testkit.Log
 		h := New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		method, path, _ := strings.Cut(target, " ")
 		call(t, h, method, path, "", "Authorization", "Bearer "+valid)

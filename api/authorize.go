@@ -5,10 +5,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/store"
 )
 
@@ -32,13 +31,13 @@ func (a *api) authorize(r *http.Request, e endpoint) error {
 	}
 	switch e.topic {
 	case ofPath:
-		return scope.CheckTopic(r.Context(), r.PathValue("topic"))
+		return checkTopic(r.Context(), r.PathValue("topic"))
 	case ofJob:
 		return a.checkTopicOfJob(r, p)
 	case ofRequest, ofWork, ofSchedule, ofItems, ofNone:
 		return nil
 	default:
-		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+scope.Restriction(p))
+		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+restriction(p))
 	}
 }
 

@@ -14,9 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -95,7 +94,7 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 		metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 		return New(Options{
 			Service: withTokens(fullService(), map[string]*access.Principal{valid: p}), Metrics: metrics, Logger: quiet,
-			Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}},
+			Access: AccessOptions{Tokens: []logs.Secret{"the root's token"}},
 		})
 	}
 	for _, r := range new(api).routes() {
@@ -392,14 +391,14 @@ func TestNamespace_IsThatOfTheToken(t *testing.T) {
 		s := &namespaceService{fake: withTokens(fullService(), map[string]*access.Principal{
 			valid: {Role: access.Admin, Namespace: "shop"},
 		})}
-		h := New(Options{Service: s, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+		h := New(Options{Service: s, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 		text := c.token
 		if text == "valid" {
 			text = valid
 		}
 		header := []string{"Authorization", "Bearer " + text}
 		if c.header != "" {
-			header = append(header, apiaccess.NamespaceHeader, c.header)
+			header = append(header, namespaceHeader, c.header)
 		}
 		require.Equal(t, c.status, call(t, h, http.MethodGet, "/v1/jobs/dead", "", header...).Code, "%+v", c)
 		require.Equal(t, c.status, call(t, h, http.MethodGet, "/v1/stats", "", header...).Code, "%+v", c)
@@ -447,7 +446,7 @@ func TestChanges_NameTheToken(t *testing.T) {
 	f := fullService()
 	h := New(Options{Service: withTokens(f, map[string]*access.Principal{
 		valid: {Actor: "jan", Role: access.Admin, Namespace: job.DefaultNamespace, Bodies: true},
-	}), Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}}})
+	}), Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"the root's token"}}})
 	change := func(method, path, body, token string) {
 		w := call(t, h, method, path, body, "Authorization", "Bearer "+token)
 		require.Less(t, w.Code, 300, "%s %s: %s", method, path, w.Body)

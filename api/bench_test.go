@@ -13,9 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -94,7 +93,7 @@ func BenchmarkRegister(b *testing.B) {
 	b.Run("token", func(b *testing.B) {
 		h := New(Options{
 			Service: fastService{newFake()},
-			Access:  access.Options{Tokens: []redact.Text{"t"}, Loopback: true},
+			Access:  AccessOptions{Tokens: []logs.Secret{"t"}, Loopback: true},
 		})
 		perSecond(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Host = "localhost:8080"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/request/clientcert"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -97,7 +97,7 @@ func TestClientCert_RefusesInvalidOnesWithoutRepeatingThem(t *testing.T) {
 		{chain, chain, []string{"/client_cert/key"}},
 		{chain, "", []string{"/client_cert/key"}},
 		{strings.Repeat(chain, 400), key +
-			strings.Repeat("\n", clientcert.MaxKeyBytes), []string{"/client_cert/chain", "/client_cert/key"}},
+			strings.Repeat("\n", request.MaxKeyBytes), []string{"/client_cert/chain", "/client_cert/key"}},
 		{chain, "[redacted]", []string{"/client_cert/key"}},
 		{chain + csr, key, []string{"/client_cert/chain"}},
 		{chain + "-----BEGIN PRIVATE KEY-----\nhunter2 cut off", key, []string{"/client_cert/chain"}},

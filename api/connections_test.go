@@ -15,18 +15,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/assets"
-	"github.com/ringback/ringback/internal/redact"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/logs"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // boundedServer serves h with a bound on connections.
-func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *testlog.Log) {
+func boundedServer(t *testing.T, h http.Handler, bound int) (server *httptest.Server, log *testkit.Log) {
 	t.Helper()
-	log = new(testlog.Log)
+	log = new(testkit.Log)
 	server = httptest.NewUnstartedServer(h)
 	server.Config = Server(h, quiet)
 	limits.BoundConnections(server.Config, bound, slog.New(slog.NewTextHandler(log, nil)))
@@ -146,13 +145,13 @@ func unknownSenders() map[string]string {
 }
 
 func TestBoundConnections_UnknownSendersHoldNothingThatOthersNeed(t *testing.T) {
-	tokens := []redact.Text{"root"}
+	tokens := []logs.Secret{"root"}
 	for name, request := range unknownSenders() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const bound = 16
 				server := Server(New(Options{
-					Service: newFake(), Logger: quiet, Access: access.Options{Tokens: tokens},
+					Service: newFake(), Logger: quiet, Access: AccessOptions{Tokens: tokens},
 					Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 						_, _ = io.WriteString(w, strings.Repeat("x", 64<<10))
 					}),

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 )
 
@@ -16,7 +15,7 @@ func (a onStore) dead(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveJobs(w, r, filter)
@@ -29,7 +28,7 @@ func (a onStore) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	// the service reads as many at a time

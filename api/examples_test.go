@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/request"
-	"github.com/ringback/ringback/api/request/clientcert"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -107,9 +106,9 @@ func TestOpenAPI_NamesTheLimitsOfDeadLettersAndSecrets(t *testing.T) {
 	require.EqualValues(t, policy.MaxSecrets, schemas.at("SecretPage", "properties", "items", "maxItems").here)
 	require.EqualValues(t, policy.MaxSuccessBody,
 		schemas.at("SuccessChange", "properties", "body_equals", "maxLength").here)
-	require.EqualValues(t, clientcert.MaxChainBytes,
+	require.EqualValues(t, request.MaxChainBytes,
 		schemas.at("ClientCertChange", "properties", "chain", "maxLength").here)
-	require.EqualValues(t, clientcert.MaxKeyBytes,
+	require.EqualValues(t, request.MaxKeyBytes,
 		schemas.at("ClientCertChange", "properties", "key", "maxLength").here)
 	pattern, _ := schemas.at("JobID", "pattern").here.(string)
 	form := regexp.MustCompile(pattern)

@@ -17,12 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/localtail"
 )
 
 // epoch is the constant time of the fake.
@@ -97,7 +96,7 @@ func newFake() *fake {
 			WorkOrder: store.WorkOrder{Action: store.WorkPurge},
 		},
 		jobs: make(map[string]job.Job), topics: make(map[string]store.Topic), own: make(map[string]store.Lane),
-		text: make(map[string]string), live: livetail.New(new(localtail.Tail), quiet), fakeTokens: newFakeTokens(),
+		text: make(map[string]string), live: livetail.New(new(store.LocalTail), quiet), fakeTokens: newFakeTokens(),
 		fakeSchedules: fakeSchedules{scheduled: make(map[string]store.Schedule)},
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"

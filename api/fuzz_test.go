@@ -16,9 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
-	"github.com/ringback/ringback/api/jsonscan"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -218,7 +216,7 @@ func FuzzDeadLetters(f *testing.F) {
 // FuzzCursor sends an arbitrary cursor of a list of names: it is refused with a 422, or it is the only spelling of its
 // name.
 func FuzzCursor(f *testing.F) {
-	for _, kind := range []cursor.Kind{cursor.Topics, cursor.Lanes, cursor.Secrets} {
+	for _, kind := range []request.CursorKind{request.Topics, request.Lanes, request.Secrets} {
 		f.Add(kind.Encode("order.close"))
 	}
 	for _, sent := range []string{"", "a", "dG9waWM", "bGFuZS9h=", "bGFuZS9i\n", "\x00"} {
@@ -230,8 +228,8 @@ func FuzzCursor(f *testing.F) {
 			service.topics[name] = store.Topic{Name: name}
 		}
 		h := handlerOf(service)
-		for path, kind := range map[string]cursor.Kind{
-			"/v1/topics": cursor.Topics, "/v1/topics/a/stats": cursor.Lanes, "/v1/topics/a/keys": cursor.Secrets,
+		for path, kind := range map[string]request.CursorKind{
+			"/v1/topics": request.Topics, "/v1/topics/a/stats": request.Lanes, "/v1/topics/a/keys": request.Secrets,
 		} {
 			w := call(t, h, http.MethodGet, path+"?cursor="+url.QueryEscape(sent), "")
 			if sent == "" {
@@ -336,10 +334,10 @@ func FuzzList(f *testing.F) {
 func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if jsonscan.CheckJSON(body, 1) != nil {
+		if content.CheckJSON(body, 1) != nil {
 			return
 		}
-		shown := scope.RedactCallback(body)
+		shown := redactCallback(body)
 		require.True(t, json.Valid(shown), "%s", shown)
 		if !strings.Contains(string(body), "headers") && !strings.Contains(string(body), `\`) {
 			require.JSONEq(t, string(body), string(shown))

@@ -15,16 +15,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/internal/limitedlog"
-	"github.com/ringback/ringback/internal/redact"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/logs"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store"
 )
 
 func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
-	o := Options{Service: newFake(), Access: access.Options{Tokens: []redact.Text{"right"}}}
+	o := Options{Service: newFake(), Access: AccessOptions{Tokens: []logs.Secret{"right"}}}
 	h := New(o)
 	for _, shown := range []string{
 		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer right2", "Basic right", "right", "Bearer right x",
@@ -51,13 +49,13 @@ func TestGuard_RequiresTheTokenUnderV1(t *testing.T) {
 }
 
 func TestToken_PrintsRedacted(t *testing.T) {
-	text := fmt.Sprintf("%+v", Options{Access: access.Options{Tokens: []redact.Text{"hunter2"}}})
+	text := fmt.Sprintf("%+v", Options{Access: AccessOptions{Tokens: []logs.Secret{"hunter2"}}})
 	require.NotContains(t, text, "hunter2")
 	require.Contains(t, text, "[redacted]")
 }
 
 func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
-	h := New(Options{Service: newFake(), Access: access.Options{Loopback: true}})
+	h := New(Options{Service: newFake(), Access: AccessOptions{Loopback: true}})
 	for host, status := range map[string]int{
 		"localhost": 200, "localhost:8080": 200, "LOCALHOST:1": 200, "localhost.:80": 200, "127.0.0.1": 200,
 		"127.0.0.1:8080": 200, "[::1]": 200, "[::1]:8080": 200,
@@ -79,7 +77,7 @@ func TestGuard_ServesOnlyNamesOfThisMachineOnLoopback(t *testing.T) {
 
 func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 	hosts := []string{"Ringback.internal.", "proxy.example"}
-	for _, o := range []access.Options{{
+	for _, o := range []AccessOptions{{
 		CheckHost: true, Hosts: hosts,
 	}, {Loopback: true, Hosts: hosts}, {Loopback: true, CheckHost: true, Hosts: hosts}} {
 		h := New(Options{Service: newFake(), Access: o, Logger: quiet})
@@ -106,9 +104,9 @@ func TestGuard_ServesOnlyAddressesAndAllowedHostsWithoutAToken(t *testing.T) {
 
 func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log testlog.Log
+		var log testkit.Log
 		h := New(Options{Service: newFake(), Logger: slog.New(slog.NewTextHandler(&log,
-			nil)), Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true}})
+			nil)), Access: AccessOptions{Tokens: []logs.Secret{"right"}, Loopback: true}})
 		lines := func() []string {
 			defer log.Reset()
 			return strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -132,7 +130,7 @@ func TestGuard_LogsWhatItRefusesOnceASecond(t *testing.T) {
 		}
 		require.NotContains(t, got[0], "hunter2")
 		require.Less(t, len(got[0]), 500)
-		time.Sleep(limitedlog.Interval)
+		time.Sleep(logs.LimitedInterval)
 		call(t, h, http.MethodGet, "http://localhost/v1/stats", "")
 		got = lines()
 		require.Len(t, got, 1)
@@ -154,7 +152,7 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 	for _, r := range new(api).routes() {
 		path := strings.NewReplacer("{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 		for method := range r.methods {
-			var log testlog.Log
+			var log testkit.Log
 			f := newFake()
 			f.err = errors.New("the disk is on fire")
 			f.bad = f.err
@@ -183,7 +181,7 @@ func TestHandle_LogsTheCauseOfEvery500(t *testing.T) {
 
 func TestGuard_RefusesRequestsOfAttempts(t *testing.T) {
 	f := newFake()
-	h := New(Options{Service: f, Access: access.Options{Tokens: []redact.Text{"right"}}})
+	h := New(Options{Service: f, Access: AccessOptions{Tokens: []logs.Secret{"right"}}})
 	for _, target := range []string{
 		"POST /v1/jobs", "POST /v1/batch", "DELETE /v1/jobs/a", "PUT /v1/topics/a", "GET /v1/stats", "GET /healthz",
 	} {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	apiaccess "github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/store"
 )
@@ -23,7 +21,7 @@ import (
 var openAPI []byte
 
 // openAPIDocument serves openAPI.
-var openAPIDocument = pages.NewOpenAPI(openAPI)
+var openAPIDocument = newOpenAPIPage(openAPI)
 
 // readyTimeout bounds a readiness check. A request waits for two at most, which is less than the 3 s of probes: those
 // of packaging/kubernetes, and of ringback health.
@@ -146,7 +144,7 @@ func (a *api) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 		return a.notFound(w, r)
 	}
 	if err := a.callers.CheckMetrics(r); err != nil {
-		apiaccess.SetHeaders(w, r)
+		setHeaders(w, r)
 		return err
 	}
 	a.metrics.ServeHTTP(w, r)

@@ -6,13 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/api/batch"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -31,7 +29,7 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if err := scope.Admit(r.Context(), &n); err != nil {
+	if err := admit(r.Context(), &n); err != nil {
 		return err
 	}
 	if waits {
@@ -41,7 +39,7 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 		defer a.endWait()
 	}
 	result := a.registerAll(r.Context(), []job.New{n})[0]
-	status, p := batch.Status(&result)
+	status, p := batchStatus(&result)
 	if p != nil {
 		return p
 	}
@@ -84,7 +82,7 @@ func (a onStore) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
+	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
 	return a.serveJobs(w, r, filter)
@@ -108,7 +106,7 @@ func (a onStore) edit(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if err := scope.CheckBodies(r.Context(), "", &edit); err != nil {
+	if err := checkBodies(r.Context(), "", &edit); err != nil {
 		return err
 	}
 	edit.IfVersion, edit.Actor = version, actorOf(r.Context())
@@ -160,7 +158,7 @@ func jobWithoutBody(r *http.Request) (job.Ref, error) {
 func (a onStore) revive(w http.ResponseWriter, r *http.Request) error {
 	revival, err := request.ReadRevival(w, r)
 	if err == nil {
-		err = scope.CheckBodies(r.Context(), revival.URL, nil)
+		err = checkBodies(r.Context(), revival.URL, nil)
 	}
 	if err != nil {
 		return err
@@ -200,8 +198,8 @@ func (a onStore) cancel(w http.ResponseWriter, r *http.Request) error {
 // showJob answers with a job, its attempts and its explanation. It refuses when too many bytes of answers are in
 // flight.
 func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
-	scope.HideBodies(r, j)
-	explanation = scope.HideSettings(r, j, explanation)
+	hideBodies(r, j)
+	explanation = hideSettings(r, j, explanation)
 	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
 	defer reserved.Release()
 	if !ok {
@@ -235,7 +233,7 @@ func (a *api) answerChange(w http.ResponseWriter, r *http.Request, action access
 
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {
-	scope.HideBodies(r, j)
+	hideBodies(r, j)
 	reserved := a.reserveChange(j)
 	defer reserved.Release()
 	o := newJobBuffer(w, r, j)
@@ -265,7 +263,7 @@ func newJobBuffer(w http.ResponseWriter, r *http.Request, j *job.Job) *response.
 	o.Job(j)
 	body := j.Body
 	if j.Kind != "" && j.BodyKind == job.BodyJSON {
-		body = scope.RedactCallback(body)
+		body = redactCallback(body)
 	}
 	o.Body(j.BodyKind, body)
 	return o

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,7 +20,7 @@ func (a onStore) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, cursor.Lanes)
+	p, err := pageOf(r, request.Lanes)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/api/cursor"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -157,8 +157,8 @@ func TestLanes_PagesThroughLanesWithSettings(t *testing.T) {
 	require.Nil(t, next)
 	all, next = names("?limit=2")
 	require.Equal(t, []string{"1", "2"}, all)
-	require.Equal(t, cursor.Lanes.Encode("2"), next)
-	all, next = names("?limit=2&cursor=" + cursor.Lanes.Encode("2"))
+	require.Equal(t, request.Lanes.Encode("2"), next)
+	all, next = names("?limit=2&cursor=" + request.Lanes.Encode("2"))
 	require.Equal(t, []string{"3"}, all)
 	require.Nil(t, next)
 	f.topics["c"] = store.Topic{Name: "c"}

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/store"
 )
 
@@ -54,12 +53,12 @@ func (a onStore) settleLeases(w http.ResponseWriter, r *http.Request) error {
 		if topic == "" { // the text is not a lease, which is lost
 			continue
 		}
-		if err := scope.CheckTopic(r.Context(), topic); err != nil {
+		if err := checkTopic(r.Context(), topic); err != nil {
 			return err
 		}
 	}
 	if f.Next != nil {
-		if err := scope.CheckTopic(r.Context(), f.Next.Topic); err != nil {
+		if err := checkTopic(r.Context(), f.Next.Topic); err != nil {
 			return err
 		}
 		if err := checkConsumer(r.Context()); err != nil {

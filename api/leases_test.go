@@ -15,10 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -271,7 +270,7 @@ func TestLeases_NeedATokenThatReadsBodiesOfItsTopics(t *testing.T) {
 		p.Role, p.Namespace = access.Operate, job.DefaultNamespace
 		return New(Options{
 			Service: withTokens(fullService(), map[string]*access.Principal{valid: &p}), Logger: quiet,
-			Access: apiaccess.Options{Tokens: []redact.Text{"the root's token"}},
+			Access: AccessOptions{Tokens: []logs.Secret{"the root's token"}},
 		})
 	}
 	ask := func(p access.Principal, path, body string) int {
@@ -336,7 +335,7 @@ func TestLease_NeedsATokenThatIsValidAfterTheWait(t *testing.T) {
 		f := fullService()
 		f.callers[fakeToken] = &access.Principal{Role: access.Operate, Namespace: job.DefaultNamespace, Bodies: true}
 		f.waitForLeases = func() { delete(f.callers, fakeToken) }
-		h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+		h := New(Options{Service: f, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 		w := call(t, h, http.MethodPost, c.path, c.body, "Authorization", "Bearer "+fakeToken)
 		require.Equal(t, c.status, w.Code, w.Body)
 		require.NotEmpty(t, f.leased)

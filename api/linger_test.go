@@ -13,16 +13,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestLinger_DeliversResultsToAClientThatSendsTooManyJobs(t *testing.T) {
 	// Neither the results nor the surplus jobs fit into the buffers between client and server.
 	conn := dial(t, handlerOf(fastService{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send(strings.Repeat(`{"id": "`+strings.Repeat("x", 64)+"\"}\n", request.MaxBatchJobs)))
 	large := strings.Repeat(`{"body_text": "`+strings.Repeat("x", 8<<10)+"\"}\n", 100)
@@ -57,8 +56,8 @@ func newRevocable() *revocableService {
 
 func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 	for name, c := range map[string]struct{ sends, took time.Duration }{
-		"for a while": {10 * time.Second, 10*time.Second + ndjson.LingerTimeout},
-		"for ever":    {2 * ndjson.MaxLinger, ndjson.MaxLinger},
+		"for a while": {10 * time.Second, 10*time.Second + lingerTimeout},
+		"for ever":    {2 * maxLinger, maxLinger},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := newRevocable()
@@ -70,7 +69,7 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 				go func() {
 					defer close(sent)
 					for time.Since(began) < c.sends {
-						time.Sleep(ndjson.LingerTimeout / 2) // a bubble's time
+						time.Sleep(lingerTimeout / 2) // a bubble's time
 						if s.send("{}\n") != nil {
 							return // who sends for ever does not see the answer's end, and is closed all the same
 						}
@@ -79,9 +78,9 @@ func TestLinger_ReadsWhileTheClientSends(t *testing.T) {
 					assert.NoError(t, err)
 				}()
 				<-returned
-				require.InDelta(t, c.took, time.Since(began), float64(ndjson.LingerTimeout))
+				require.InDelta(t, c.took, time.Since(began), float64(lingerTimeout))
 				<-sent
-				require.LessOrEqual(t, time.Since(began), c.took+ndjson.LingerTimeout+ndjson.LastTimeout)
+				require.LessOrEqual(t, time.Since(began), c.took+lingerTimeout+lastTimeout)
 			})
 		})
 	}
@@ -113,15 +112,15 @@ func TestLinger_EndsAtShutdown(t *testing.T) {
 				go func() {
 					defer close(sent)
 					for send() == nil {
-						time.Sleep(ndjson.LingerTimeout / 10) // a bubble's time
+						time.Sleep(lingerTimeout / 10) // a bubble's time
 					}
 				}()
-				time.Sleep(ndjson.LingerTimeout)
+				time.Sleep(lingerTimeout)
 				began := time.Now()
 				shut := make(chan error)
 				go func() { shut <- server.Shutdown(context.Background()) }()
 				<-returned
-				require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
+				require.LessOrEqual(t, time.Since(began), lingerTimeout)
 				require.NoError(t, <-shut)
 				<-sent
 			})

@@ -4,10 +4,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/ringback/ringback/access"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/store"
 )
 
@@ -16,18 +15,18 @@ const standardLimit = 100
 
 // A page is a part of a list whose items have names: the first limit ones after the name after.
 type page struct {
-	names cursor.Kind
+	names request.CursorKind
 	limit int
 	after string
 }
 
 // readPage reads the parameters of a page. The caller returns the error of q.
-func readPage(q *request.Query, names cursor.Kind) page {
+func readPage(q *request.Query, names request.CursorKind) page {
 	return page{names: names, limit: q.Limit(standardLimit), after: q.Cursor(names)}
 }
 
 // pageOf reads the parameters of a request for a page that has no others.
-func pageOf(r *http.Request, names cursor.Kind) (page, error) {
+func pageOf(r *http.Request, names request.CursorKind) (page, error) {
 	q := request.NewQuery(r)
 	p := readPage(q, names)
 	return p, q.Err()
@@ -69,7 +68,7 @@ func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.
 		found, err := a.store.List(r.Context(), filter)
 		next := ""
 		if err == nil && found.More {
-			next, err = cursor.EncodeJobs(&filter, found.Reached)
+			next, err = request.EncodeJobsCursor(&filter, found.Reached)
 		}
 		if err == nil {
 			o.JobPage(found, next)

@@ -15,10 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -63,7 +62,7 @@ func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowListService{fake: newFake(), takes: limits.ListWait - time.Second}
-			var log testlog.Log
+			var log testkit.Log
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			const most = limits.ListSlots * limits.SlotItems / request.MaxListLimit
 			codes := make(chan int, 100)
@@ -144,17 +143,18 @@ func TestCursor_ContinuesOnlyListsOfItsKind(t *testing.T) {
 		Policy: policy.Topic{Secrets: []policy.Secret{{ID: "1"}, {ID: "2"}, {ID: "3"}}},
 	}
 	h := handlerOf(f)
-	lists := map[string]cursor.Kind{
-		"/v1/topics": cursor.Topics, "/v1/stats": cursor.Topics, "/v1/topics/a/lanes": cursor.Lanes,
-		"/v1/topics/a/stats": cursor.Lanes, "/v1/topics/a/secrets": cursor.Secrets, "/v1/topics/a/keys": cursor.Secrets,
+	lists := map[string]request.CursorKind{
+		"/v1/topics": request.Topics, "/v1/stats": request.Topics, "/v1/topics/a/lanes": request.Lanes,
+		"/v1/topics/a/stats": request.Lanes, "/v1/topics/a/secrets": request.Secrets,
+		"/v1/topics/a/keys": request.Secrets,
 	}
 	for path, kind := range lists {
 		for _, sent := range []string{
-			"a", "1", "%00", "dG9waWM", cursor.Topics.Encode("a/b"), kind.Encode(""),
+			"a", "1", "%00", "dG9waWM", request.Topics.Encode("a/b"), kind.Encode(""),
 			kind.Encode(strings.Repeat("a", 129)), kind.Encode("a") + "=",
-			cursor.Topics.Encode("a"), cursor.Lanes.Encode("a"), cursor.Secrets.Encode("a"),
+			request.Topics.Encode("a"), request.Lanes.Encode("a"), request.Secrets.Encode("a"),
 		} {
-			if sent == kind.Encode("a") && kind != cursor.Secrets {
+			if sent == kind.Encode("a") && kind != request.Secrets {
 				require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path+"?cursor="+sent, "").Code, path)
 				continue
 			}

@@ -7,12 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
-	"github.com/ringback/ringback/livetail"
+	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/access"
 )
 
 const (
@@ -34,7 +33,7 @@ func (a onStore) watchEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if filter.Topics = access.PrincipalOf(r.Context()).Topics; filter.Topic != "" {
-		if err := scope.CheckTopic(r.Context(), filter.Topic); err != nil {
+		if err := checkTopic(r.Context(), filter.Topic); err != nil {
 			return err
 		}
 	}

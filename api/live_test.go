@@ -18,14 +18,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/localtail"
 )
 
 // liveTest is a server with live events, in fake time.
@@ -43,7 +41,7 @@ func (l *liveTest) FindStore(context.Context, string) (Store, error) { return l,
 
 // failingTail is a tail that may fail.
 type failingTail struct {
-	localtail.Tail
+	store.LocalTail
 	failed atomic.Bool
 }
 
@@ -51,7 +49,7 @@ func (f *failingTail) ReadTail(ctx context.Context, reader []byte, after int64) 
 	if f.failed.Load() {
 		return nil, 0, &store.UnavailableError{Reason: "it is down"}
 	}
-	return f.Tail.ReadTail(ctx, reader, after)
+	return f.LocalTail.ReadTail(ctx, reader, after)
 }
 
 func (l *liveTest) Authenticate(ctx context.Context, text string) (*access.Principal, error) {
@@ -66,7 +64,7 @@ func testLive(t *testing.T, p *access.Principal, test func(t *testing.T, l *live
 	t.Helper()
 	l := &liveTest{fake: newFake(), tail: new(failingTail)}
 	l.callers[fakeToken] = p
-	h := New(Options{Service: l, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+	h := New(Options{Service: l, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 	serveInSynctest(t, h, func(t *testing.T, server *http.Server, conn net.Conn, returned <-chan struct{}) {
 		l.server, l.conn, l.returned = server, conn, returned
 		l.live = livetail.New(l.tail, slog.New(slog.DiscardHandler))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 )
 

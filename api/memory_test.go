@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -83,7 +83,7 @@ func (c *lineCounter) Write(b []byte) (int, error) {
 
 func TestStream_UsesBoundedMemory(t *testing.T) {
 	const large = 100 << 10
-	jobs := testlevel.Of(360, 600) // 36 MiB
+	jobs := testkit.Of(360, 600) // 36 MiB
 	m := &heapMeasuringService{fastService: fastService{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", body)

@@ -8,8 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/store"
 )
 
@@ -21,7 +20,7 @@ func TestMetrics_NeedNoTokenInAnyRole(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		h := New(Options{
 			Service: newFake(), Metrics: metrics, HealthOnly: only,
-			Access: access.Options{Tokens: []redact.Text{"right"}, Loopback: true},
+			Access: AccessOptions{Tokens: []logs.Secret{"right"}, Loopback: true},
 		})
 		ask := func(host string, more ...string) *httptest.ResponseRecorder {
 			return call(t, h, http.MethodGet, "http://"+host+"/metrics", "", more...)
@@ -44,8 +43,8 @@ func TestMetrics_RequireTheirTokenIfThereIsOne(t *testing.T) {
 	f := newFake()
 	f.failed = &store.UnavailableError{Reason: "away"} // no store is asked
 	for _, only := range []bool{false, true} {
-		h := New(Options{Service: f, Metrics: metrics, HealthOnly: only, Logger: quiet, Access: access.Options{
-			Tokens: []redact.Text{"root"}, MetricsTokens: []redact.Text{"new", "old"},
+		h := New(Options{Service: f, Metrics: metrics, HealthOnly: only, Logger: quiet, Access: AccessOptions{
+			Tokens: []logs.Secret{"root"}, MetricsTokens: []logs.Secret{"new", "old"},
 		}})
 		for sent, status := range map[string]int{
 			"": 401, "Bearer wrong": 401, "Basic new": 401, "Bearer " + fakeToken: 401, "Bearer new": 200,

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -14,7 +13,7 @@ import (
 
 // namespaces lists namespaces in order of name.
 func (a *api) namespaces(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, cursor.Namespaces)
+	p, err := pageOf(r, request.Namespaces)
 	if err != nil {
 		return err
 	}

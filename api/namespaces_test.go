@@ -13,11 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
-	"github.com/ringback/ringback/internal/redact"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/logs"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -115,7 +114,7 @@ func worldOf(t *testing.T, service Service) *world {
 	return &world{
 		Handler: New(Options{
 			Service: service, Logger: quiet,
-			Access: apiaccess.Options{Tokens: []redact.Text{worldRoot}},
+			Access: AccessOptions{Tokens: []logs.Secret{worldRoot}},
 		}),
 		t: t, tokens: make(map[string]string), ids: make(map[string]string),
 	}
@@ -237,7 +236,7 @@ func TestDeleteNamespace_PurgesOnRequest(t *testing.T) {
 	require.Equal(t, http.StatusPreconditionFailed,
 		call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "", "If-Match", `"9"`).Code)
 
-	var log testlog.Log
+	var log testkit.Log
 	h = New(Options{Service: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	f.purgeFailed = &job.NamespaceInUseError{By: "more topics than could be read in time", Purged: true}
 	w = call(t, h, http.MethodDelete, "/v1/namespaces/shop?purge=true", "")

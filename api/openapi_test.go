@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/ndjson"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
@@ -379,7 +378,8 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	for _, schema := range []string{
 		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic",
 		"Retention", "TopicPage", "TopicStats", "LaneCounts", "HeldLanes", "HeldLane", "Obstacle", "Remedy",
-		"LaneFailure", "Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert", "Lane", "LanePage",
+		"LaneFailure", "Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker", "ClientCert",
+		"Lane", "LanePage",
 		"Secret", "SecretPage", "KeyPage", "Work", "WorkCount",
 	} {
 		for name := range doc.at("components", "schemas", schema).properties() {
@@ -391,13 +391,13 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 func TestOpenAPI_NamesTheLimitsOfAStream(t *testing.T) {
 	text, _ := document(t).at("paths", "/v1/batch", "post", "description").here.(string)
 	text = strings.Join(strings.Fields(text), " ")
-	require.Equal(t, ndjson.LineTimeout, ndjson.TakeTimeout)
+	require.Equal(t, lineTimeout, takeTimeout)
 	for _, want := range []string{
 		fmt.Sprintf("At most %d,000 jobs", request.MaxBatchJobs/1000),
 		fmt.Sprintf("at most %d MiB", request.MaxBatchBytes>>20),
-		fmt.Sprintf("up to %d MiB of results", ndjson.MaxBuffered>>20),
-		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", ndjson.LineTimeout/time.Minute,
-			ndjson.StreamTimeout/time.Minute),
+		fmt.Sprintf("up to %d MiB of results", maxBuffered>>20),
+		fmt.Sprintf("does not arrive within %d minute, or all of them within %d", lineTimeout/time.Minute,
+			streamTimeout/time.Minute),
 	} {
 		require.Contains(t, text, want)
 	}

@@ -4,14 +4,13 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/response"
 )
 
 // links returns the entry points.
-func (a *api) links() []pages.Link {
-	link := func(name, path string, off bool) pages.Link { return pages.Link{Name: name, Path: path, Off: off} }
-	return []pages.Link{
+func (a *api) links() []pageLink {
+	link := func(name, path string, off bool) pageLink { return pageLink{Name: name, Path: path, Off: off} }
+	return []pageLink{
 		link("jobs", "/v1/jobs", a.healthOnly),
 		link("topics", "/v1/topics", a.healthOnly),
 		link("dead", "/v1/dead", a.healthOnly),
@@ -32,7 +31,7 @@ func (a *api) links() []pages.Link {
 
 // serveRoot answers with the entry points; browsers are sent to the console, if there is one.
 func (a *api) serveRoot(w http.ResponseWriter, r *http.Request) error {
-	return pages.Root(w, r, a.links(), a.hasConsole)
+	return answerRoot(w, r, a.links(), a.hasConsole)
 }
 
 // besideConsole passes requests for the console on to it, and the others to routes. The console answers its own paths

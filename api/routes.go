@@ -6,14 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/api/ndjson"
-	"github.com/ringback/ringback/api/pages"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -322,7 +319,7 @@ func (a *api) routes() []route {
 		},
 		{
 			path:    response.ProblemsPath,
-			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, pages.Problems}}, always: true,
+			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, problems}}, always: true,
 		},
 		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
 		{
@@ -407,7 +404,7 @@ func (a *api) identify(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	principal, err := a.callers.Principal(ctx, r)
 	if err != nil {
-		apiaccess.SetHeaders(w, r)
+		setHeaders(w, r)
 		return access.Nobody, err
 	}
 	return principal, nil
@@ -460,7 +457,7 @@ func (a *api) refuseUnread(w http.ResponseWriter, r *http.Request, p *response.P
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // unsupported only where answers never wait for the request
 	w.Header().Set("Connection", "close")
-	limits := ndjson.NewDeadlines(rc)
+	limits := newDeadlines(rc)
 	stop := a.onShutdown(func() { limits.End(p) })
 	defer stop()
 	p.Write(w)
@@ -481,5 +478,5 @@ func (a *api) notFound(_ http.ResponseWriter, r *http.Request) error {
 		return response.NewProblem(response.Misdirected,
 			"this process only delivers: use a process with the role api")
 	}
-	return pages.NotFound(r)
+	return notFoundPage(r)
 }

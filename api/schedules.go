@@ -8,15 +8,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 
@@ -44,7 +42,7 @@ func (a onStore) putSchedule(w http.ResponseWriter, r *http.Request) error {
 		if p := request.DecodeSchedule(text, stored, a.maxBody, actorOf(r.Context())); p != nil {
 			return p
 		}
-		if err := scope.AdmitTemplate(r.Context(), &stored.Job); err != nil {
+		if err := admitTemplate(r.Context(), &stored.Job); err != nil {
 			return err
 		}
 		if was.Revision == 0 {
@@ -62,7 +60,7 @@ func checkScheduleTopic(ctx context.Context, s *store.Schedule) error {
 	if s.HasSettings() {
 		topic = cmp.Or(topic, job.DefaultTopic)
 	}
-	if scope.CheckTopic(ctx, topic) != nil {
+	if checkTopic(ctx, topic) != nil {
 		return store.ErrNotFound
 	}
 	return nil
@@ -255,7 +253,7 @@ func (a onStore) findSchedule(r *http.Request, name string) (store.Schedule, err
 // them.
 func (a onStore) schedules(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
-	after, limit := q.Cursor(cursor.Schedules), q.Limit(maxSchedules)
+	after, limit := q.Cursor(request.Schedules), q.Limit(maxSchedules)
 	if limit > maxSchedules {
 		q.AddError("?limit", fmt.Sprintf("must be 1 to %d", maxSchedules))
 	}
@@ -270,11 +268,11 @@ func (a onStore) schedules(w http.ResponseWriter, r *http.Request) error {
 		}
 		shown := found[:min(limit, len(found))]
 		response.Objects(o, "items", shown, func(s *store.Schedule) {
-			scope.HideTemplate(r, &s.Job)
+			hideTemplate(r, &s.Job)
 			o.Schedule(s)
 		})
 		if len(found) > len(shown) {
-			o.Text("next_cursor", cursor.Schedules.Encode(shown[len(shown)-1].Name))
+			o.Text("next_cursor", request.Schedules.Encode(shown[len(shown)-1].Name))
 		} else {
 			o.Null("next_cursor")
 		}
@@ -315,7 +313,7 @@ func (a *api) preview(w http.ResponseWriter, r *http.Request) error {
 // answerSchedule answers with a schedule.
 func (a onStore) answerSchedule(w http.ResponseWriter, r *http.Request, status int, s *store.Schedule) {
 	w.Header().Set("Etag", content.ETag(s.Revision))
-	scope.HideTemplate(r, &s.Job)
+	hideTemplate(r, &s.Job)
 	response.Answer(w, status, func(o *response.Buffer) {
 		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
 		o.Schedule(s)

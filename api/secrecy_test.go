@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -104,7 +104,7 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 				topic := f.topics["t"].Policy
 				f.err = fmt.Errorf("put %v %+v %s: broken", topic.Secrets, *topic.ClientCert, topic.Secrets[0].Value)
 			}
-			var logs testlog.Log
+			var logs testkit.Log
 			h := New(Options{Service: f, Logger: slog.New(slog.NewJSONHandler(&logs,
 				&slog.HandlerOptions{Level: slog.LevelDebug}))})
 			method, path, _ := strings.Cut(r.target, " ")
@@ -119,7 +119,7 @@ func TestSecrets_AreInNoAnswerAndNoLog(t *testing.T) {
 	}
 
 	// The only response that contains a secret.
-	var logs testlog.Log
+	var logs testkit.Log
 	h := New(Options{Service: serviceWithSecrets(key), Logger: slog.New(slog.NewTextHandler(&logs,
 		&slog.HandlerOptions{Level: slog.LevelDebug}))})
 	w := call(t, h, http.MethodPost, "/v1/topics/t/secrets", `{"secret": "`+sharedSecret.Text()+`"}`)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
@@ -54,7 +53,7 @@ func (a onStore) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, cursor.Secrets)
+	p, err := pageOf(r, request.Secrets)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (a onStore) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, cursor.Secrets)
+	p, err := pageOf(r, request.Secrets)
 	if err != nil {
 		return err
 	}

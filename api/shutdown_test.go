@@ -9,13 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/access"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 func TestNotFound_NamesTheRoleToUseInAProcessThatOnlyDelivers(t *testing.T) {
 	f := newFake()
-	h := New(Options{Service: f, HealthOnly: true, Access: access.Options{Tokens: []redact.Text{"right"}}})
+	h := New(Options{Service: f, HealthOnly: true, Access: AccessOptions{Tokens: []logs.Secret{"right"}}})
 	auth := []string{"Authorization", "Bearer right"}
 	for _, path := range []string{"/healthz", "/readyz", "/v1/version", "/openapi.yaml"} {
 		require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, path, "", auth...).Code, path)
@@ -43,7 +42,7 @@ func TestShutdownHandler_ClosesConnectionsWhileClosing(t *testing.T) {
 	var closing atomic.Bool
 	server := httptest.NewServer(New(Options{
 		Service: newFake(), Closing: closing.Load,
-		Access: access.Options{Tokens: []redact.Text{"right"}},
+		Access: AccessOptions{Tokens: []logs.Secret{"right"}},
 	}))
 	defer server.Close()
 	for _, c := range []struct {

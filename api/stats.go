@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -13,7 +12,7 @@ import (
 
 // stats counts all jobs, and those of a page of topics.
 func (a onStore) stats(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, cursor.Topics)
+	p, err := pageOf(r, request.Topics)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (a onStore) topicStats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := request.NewQuery(r)
-	p, lane := readPage(q, cursor.Lanes), q.Lane()
+	p, lane := readPage(q, request.Lanes), q.Lane()
 	if lane != "" && (q.Get("limit") != "" || q.Get("cursor") != "") {
 		q.AddError("?lane", "cannot be combined with limit or cursor")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -203,7 +203,7 @@ func TestStream_RetriesAFailedStoreAfterASecond(t *testing.T) {
 func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 	f := newFake()
 	conn := dial(t, handlerOf(f))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send("\n"+streamOf(request.MaxBatchJobs+100, "")))
 	s.answer()
@@ -220,7 +220,7 @@ func TestStream_HasAtMostTenThousandJobs(t *testing.T) {
 
 func TestStream_AcceptsAllJobsBeforeResultsAreRead(t *testing.T) {
 	conn := dial(t, handlerOf(fastService{newFake()}))
-	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 	s := begin(t, conn)
 	require.NoError(t, s.send("\n")) // lines without a job do not count
 	sent := 0
@@ -253,7 +253,7 @@ func TestStream_DoesNotRegisterATruncatedLine(t *testing.T) {
 			f := newFake()
 			h := watch(handlerOf(f))
 			conn := dial(t, h)
-			require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+			require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 			_, err := io.WriteString(conn,
 				"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+request)
 			require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 	require.NoError(t, conn.Close())
 	select {
 	case <-h.returned:
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatal("the handler goes on without a client")
 	}
 	require.ElementsMatch(t, []string{"a", "b"}, sortedKeys(f.jobs))
@@ -294,7 +294,7 @@ func TestStream_KeepsRegisteredJobsWhenTheClientDisconnects(t *testing.T) {
 
 func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 	s := begin(t, dial(t, handlerOf(newFake())), "Expect: 100-continue")
-	require.NoError(t, s.conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+	require.NoError(t, s.conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 	first, err := s.in.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/1.1 100 Continue\r\n", first)
@@ -309,7 +309,7 @@ func TestStream_Answers100ContinueToHTTP11(t *testing.T) {
 func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 	conn := dial(t, handlerOf(newFake()))
 	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 	_, err := io.WriteString(conn, "POST /v1/batch HTTP/1.0\r\nHost: localhost\r\nContent-Type: "+
 		"application/x-ndjson\r\n"+
 		"Expect: 100-continue\r\nContent-Length: 11\r\n\r\n{\"id\": \"a\"}")
@@ -328,7 +328,7 @@ func TestStream_BoundsStreamsInFlight(t *testing.T) {
 	open := func() *streamClient {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		require.NoError(t, err)
-		require.NoError(t, conn.SetDeadline(time.Now().Add(testlevel.MustCome)))
+		require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 		return begin(t, conn)
 	}
 	streams := make([]*streamClient, limits.MaxStreams)

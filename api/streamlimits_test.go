@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/api/ndjson"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -76,7 +75,7 @@ func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 				require.Equal(t, 201, s.result().Status)
 				began := time.Now()
 				if half != "" {
-					time.Sleep(ndjson.LineTimeout / 2) // a bubble's time
+					time.Sleep(lineTimeout / 2) // a bubble's time
 					require.NoError(t, s.send(half))
 				}
 				rest := s.rest()
@@ -84,7 +83,7 @@ func TestStream_EndsWhenTheNextLineIsLate(t *testing.T) {
 				require.Equal(t, 408, rest[0].Status)
 				require.Contains(t, rest[0].Error.Detail, "did not arrive within 1m0s")
 				<-returned
-				require.Equal(t, ndjson.LineTimeout, time.Since(began), "part of a line is none")
+				require.Equal(t, lineTimeout, time.Since(began), "part of a line is none")
 				require.Len(t, f.jobs, 1)
 			})
 		})
@@ -96,13 +95,13 @@ func TestStream_HasItsOwnTimeout(t *testing.T) {
 		began := time.Now()
 		s := begin(t, conn)
 		s.answer()
-		for time.Since(began) < ndjson.StreamTimeout-ndjson.LineTimeout {
-			time.Sleep(ndjson.LineTimeout - time.Second)
+		for time.Since(began) < streamTimeout-lineTimeout {
+			time.Sleep(lineTimeout - time.Second)
 			require.NoError(t, s.send("{}\n"))
 			require.Less(t, s.result().Status, 300, "after %v", time.Since(began))
 		}
 		rest := s.rest()
-		require.Equal(t, ndjson.StreamTimeout, time.Since(began))
+		require.Equal(t, streamTimeout, time.Since(began))
 		require.Len(t, rest, 1)
 		require.Equal(t, 408, rest[0].Status)
 		require.Contains(t, rest[0].Error.Detail, "the stream did not arrive within 15m0s")
@@ -118,7 +117,7 @@ func TestStream_CutsOffAClientThatNeverReads(t *testing.T) {
 		require.NoError(t, s.send(""))
 		began := time.Now()
 		<-returned
-		require.Equal(t, ndjson.TakeTimeout, time.Since(began))
+		require.Equal(t, takeTimeout, time.Since(began))
 		require.Len(t, f.jobs, 1000, "what was sent is registered")
 		_, err := io.ReadAll(s.body)
 		require.Equal(t, io.ErrUnexpectedEOF, err, "an answer that is cut off does not look like a whole one")
@@ -146,7 +145,7 @@ func TestStream_StopsReadingWhileTheResultBufferIsFull(t *testing.T) {
 		text, err := io.ReadAll(s.body)
 		require.NoError(t, err)
 		require.NoError(t, <-sent)
-		require.Greater(t, len(text), 2*ndjson.MaxBuffered)
+		require.Greater(t, len(text), 2*maxBuffered)
 		require.Equal(t, 2000, strings.Count(string(text), "\n"))
 	})
 }
@@ -167,7 +166,7 @@ func TestStream_CutsOffAClientThatLeavesTheResultBufferFull(t *testing.T) {
 		}
 		require.Error(t, err)
 		<-returned
-		require.Equal(t, ndjson.TakeTimeout, time.Since(began))
+		require.Equal(t, takeTimeout, time.Since(began))
 	})
 }
 
@@ -210,7 +209,7 @@ func TestStream_EndsAtShutdown(t *testing.T) {
 		rest := s.rest()
 		// The client is still connected: it gets its results at once, with some time to read them unless reading had
 		// ended.
-		require.LessOrEqual(t, time.Since(began), ndjson.LingerTimeout)
+		require.LessOrEqual(t, time.Since(began), lingerTimeout)
 		require.Len(t, rest, 1)
 		require.Equal(t, 503, rest[0].Status)
 		require.Contains(t, rest[0].Error.Detail, "the server is shutting down")
@@ -229,7 +228,7 @@ func TestStream_HurriesASlowReaderAtShutdown(t *testing.T) {
 		shut := make(chan error)
 		go func() { shut <- server.Shutdown(context.Background()) }()
 		<-returned
-		require.Equal(t, ndjson.LastTimeout, time.Since(began))
+		require.Equal(t, lastTimeout, time.Since(began))
 		require.NoError(t, <-shut)
 	})
 }
@@ -243,7 +242,7 @@ func TestServer_EndsStreamsAtShutdown(t *testing.T) {
 	require.NoError(t, Server(h, quiet).Shutdown(t.Context()))
 	select {
 	case <-ended:
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatal("the streams go on")
 	}
 }

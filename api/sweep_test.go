@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -79,7 +79,7 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 			for _, body := range bodies {
 				kinds := types
 				if !slices.Contains(refused, body) {
-					kinds = testlevel.Of(plain, types)
+					kinds = testkit.Of(plain, types)
 				}
 				for _, kind := range kinds {
 					try(body, kind, nil)

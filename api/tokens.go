@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -74,7 +72,7 @@ func (a *api) grant(r *http.Request, token *access.Token) error {
 
 // tokens lists tokens in order of id.
 func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
-	p, err := pageOf(r, cursor.Tokens)
+	p, err := pageOf(r, request.Tokens)
 	if err != nil {
 		return err
 	}
@@ -91,7 +89,7 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
 // namespace.
 func tokenNamespace(r *http.Request) string {
 	p := access.PrincipalOf(r.Context())
-	if p.Root && len(r.Header[apiaccess.NamespaceHeader]) == 0 {
+	if p.Root && len(r.Header[namespaceHeader]) == 0 {
 		return ""
 	}
 	return p.Namespace

@@ -14,17 +14,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
 func TestCreateToken_StoresWhatWasAskedFor(t *testing.T) {
 	f := fullService()
-	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+	h := New(Options{Service: f, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 	before := time.Now()
 	for body, want := range map[string]access.Token{
 		`{"name": "a", "role": ` +
@@ -166,7 +165,7 @@ func TestAuthentication_SlowsDownWrongTokensOfAnAddress(t *testing.T) {
 		f := withTokens(fullService(), map[string]*access.Principal{valid: {Role: access.Read, Namespace: "default"}})
 		server := &http.Server{Handler: New(Options{
 			Service: f, Logger: quiet,
-			Access: apiaccess.Options{Tokens: []redact.Text{"root"}},
+			Access: AccessOptions{Tokens: []logs.Secret{"root"}},
 		})}
 		limits.BoundConnections(server, 1, quiet)
 		began := time.Now()

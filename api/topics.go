@@ -5,11 +5,10 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,7 +20,7 @@ const maxPolicy = 512 << 10
 // topics lists topics in order of name.
 func (a onStore) topics(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
-	p, defaults := readPage(q, cursor.Topics), q.Bool("defaults", true)
+	p, defaults := readPage(q, request.Topics), q.Bool("defaults", true)
 	if err := q.Err(); err != nil {
 		return err
 	}

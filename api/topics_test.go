@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/cursor"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -194,11 +194,11 @@ func TestTopics_ArePaged(t *testing.T) {
 	require.Nil(t, next)
 	all, next = names("?limit=2")
 	require.Equal(t, []string{"a", "b"}, all)
-	require.Equal(t, cursor.Topics.Encode("b"), next)
-	all, next = names("?limit=2&cursor=" + cursor.Topics.Encode("b"))
+	require.Equal(t, request.Topics.Encode("b"), next)
+	all, next = names("?limit=2&cursor=" + request.Topics.Encode("b"))
 	require.Equal(t, []string{"c"}, all)
 	require.Nil(t, next)
-	all, _ = names("?cursor=" + cursor.Topics.Encode("aa"))
+	all, _ = names("?cursor=" + request.Topics.Encode("aa"))
 	require.Equal(t, []string{"b", "c"}, all)
 }
 
@@ -225,18 +225,18 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
 	require.Equal(t, totals, page["totals"], "the totals are of all topics")
 	require.Len(t, page["items"], 2)
-	require.Equal(t, cursor.Topics.Encode("b"), page["next_cursor"])
-	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&cursor="+cursor.Topics.Encode("b"), ""))
+	require.Equal(t, request.Topics.Encode("b"), page["next_cursor"])
+	page = decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2&cursor="+request.Topics.Encode("b"), ""))
 	require.Len(t, page["items"], 1)
 	require.Nil(t, page["next_cursor"])
 
 	f.lanes = []store.LaneStats{{Lane: "l1", Scheduled: 1}, {Lane: "l2", Ready: 2}, {Lane: "l3", Running: 3}}
 	got := decodeResponse(t, call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2", ""))
 	require.EqualValues(t, 21, got["registered"])
-	require.Equal(t, cursor.Lanes.Encode("l2"), got["next_cursor"])
+	require.Equal(t, request.Lanes.Encode("l2"), got["next_cursor"])
 	require.Len(t, got["items"], 2)
 	got = decodeResponse(t,
-		call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+cursor.Lanes.Encode("l2"), ""))
+		call(t, h, http.MethodGet, "/v1/topics/a/stats?limit=2&cursor="+request.Lanes.Encode("l2"), ""))
 	require.Equal(t, []any{
 		map[string]any{
 			"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0,
@@ -268,7 +268,7 @@ func TestTopicStats_CountsOneLane(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code, w.Body)
 		require.JSONEq(t, want, w.Body.String())
 	}
-	for _, wrong := range []string{"lane=a+b", "lane=l1&limit=2", "lane=l1&cursor=" + cursor.Lanes.Encode("l1")} {
+	for _, wrong := range []string{"lane=a+b", "lane=l1&limit=2", "lane=l1&cursor=" + request.Lanes.Encode("l1")} {
 		w := call(t, h, http.MethodGet, "/v1/topics/a/stats?"+wrong, "")
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, wrong)
 		require.Equal(t, []string{"?lane"}, problemIn(t, w).fields(), wrong)
@@ -333,7 +333,7 @@ func TestDeleteTopic_AsksTheServiceAndExplainsWhatIsLeft(t *testing.T) {
 }
 
 func TestDeleteTopic_LogsWhatItPurged(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	f := newFake()
 	f.topics["a"] = store.Topic{Name: "a"}
 	f.deleted, f.bad = store.TopicDeleted{Cancelled: 5, Purged: 2}, &store.TopicInUseError{Unfinished: 1}

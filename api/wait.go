@@ -7,7 +7,6 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
 	"github.com/ringback/ringback/job"
 )
 
@@ -97,13 +96,13 @@ func (a onStore) answerEnd(w http.ResponseWriter, r *http.Request, status int, r
 	registered.BodyKind, registered.Body = job.BodyNone, nil // bodies of up to maxBody would wait
 	found, err := a.waitForEnd(w, r, registered, wait)
 	if err != nil {
-		scope.HideBodies(r, &registered)
+		hideBodies(r, &registered)
 		response.Answer(w, status, func(o *response.Buffer) { o.UnreadJob(&registered) })
 		return
 	}
 	explanation := a.store.Explain(r.Context(), &found)
-	scope.HideBodies(r, &found)
-	explanation = scope.HideSettings(r, &found, explanation)
+	hideBodies(r, &found)
+	explanation = hideSettings(r, &found, explanation)
 	reserved := a.reserveChange(&found)
 	defer reserved.Release()
 	o := newDetailBuffer(w, r, &found, explanation)

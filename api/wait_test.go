@@ -18,10 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
-	apiaccess "github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/api/limits"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -294,7 +293,7 @@ func TestWait_AnswersARegistrationWhateverHappensAfterwards(t *testing.T) {
 				return result
 			}
 			f.waitForEnd = func(context.Context) error { return fail(f) }
-			h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+			h := New(Options{Service: f, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 			w := call(t, h, http.MethodPost, "/v1/jobs?wait=60s", waitBody, "Authorization", "Bearer "+fakeToken)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body)
 			require.Equal(t, "/v1/jobs/new", w.Header().Get("Location"))
@@ -346,7 +345,7 @@ func TestWait_ShowsWhatTheTokenMayRead(t *testing.T) {
 		Role: access.Publish, Namespace: job.DefaultNamespace,
 		Topics: access.Topics{"order.*"},
 	}
-	h := New(Options{Service: f, Logger: quiet, Access: apiaccess.Options{Tokens: []redact.Text{"root"}}})
+	h := New(Options{Service: f, Logger: quiet, Access: AccessOptions{Tokens: []logs.Secret{"root"}}})
 	auth := []string{"Authorization", "Bearer " + fakeToken}
 	f.waitForEnd = func(context.Context) error { f.deliver("new"); return nil }
 	w := call(t, h, http.MethodPost, "/v1/jobs?wait=30s",

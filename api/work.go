@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/api/scope"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -50,10 +48,10 @@ func (a onStore) startOrder(
 	w http.ResponseWriter, r *http.Request, action access.Action, f request.WorkRequest, err error,
 ) error {
 	if err == nil {
-		err = scope.CheckTopic(r.Context(), f.Filter.Topic)
+		err = checkTopic(r.Context(), f.Filter.Topic)
 	}
 	if err == nil {
-		err = scope.CheckBodies(r.Context(), f.URL, f.Edit)
+		err = checkBodies(r.Context(), f.URL, f.Edit)
 	}
 	if err != nil {
 		return err
@@ -63,7 +61,7 @@ func (a onStore) startOrder(
 	}
 	f.Actor = actorOf(r.Context())
 	if f.Change != nil {
-		f.Change = scope.RedactChange(f.Change)
+		f.Change = redactChange(f.Change)
 	}
 	started, err := a.store.StartWork(r.Context(), namespaceOf(r), f.WorkOrder)
 	if err != nil {
@@ -110,14 +108,14 @@ func (a onStore) listWork(w http.ResponseWriter, r *http.Request) error {
 	}
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error { // some are as large as several jobs
 		found, page, err := a.store.ListWork(r.Context(), filter, func(found *store.Work) bool {
-			return scope.CheckTopic(r.Context(), found.Filter.Topic) == nil
+			return checkTopic(r.Context(), found.Filter.Topic) == nil
 		})
 		if err != nil {
 			return err
 		}
 		next := ""
 		if page.More {
-			if next, err = cursor.EncodeJobs(&filter, page.Reached); err != nil {
+			if next, err = request.EncodeJobsCursor(&filter, page.Reached); err != nil {
 				return err
 			}
 		}
@@ -156,7 +154,7 @@ func (a onStore) findWork(r *http.Request) (store.Work, error) {
 		return store.Work{}, err
 	}
 	found, err := a.store.Work(r.Context(), ref.Namespace, ref.ID)
-	if err == nil && scope.CheckTopic(r.Context(), found.Filter.Topic) != nil {
+	if err == nil && checkTopic(r.Context(), found.Filter.Topic) != nil {
 		err = store.ErrNotFound
 	}
 	return found, err

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/carrier"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
@@ -46,7 +46,7 @@ func (s steppedClockShard) Carry(
 
 func TestCarrier_WarnsOnceOfAClockStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log testlog.Log
+		var log testkit.Log
 		c := carrier.New(router.New(&steppedClockStore{Store: model(1)}), slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -98,7 +98,7 @@ func TestSweep_KeepsUpWithTheLoad(t *testing.T) {
 		run(t, m)
 		n := 0
 		for range 60 {
-			for range testlevel.Of(1, 4) { // of 250 delivered jobs, a second
+			for range testkit.Of(1, 4) { // of 250 delivered jobs, a second
 				var es []store.NewJob
 				for range 250 {
 					n++
@@ -125,7 +125,7 @@ func TestSweep_KeepsUpWithTheLoad(t *testing.T) {
 					_, _, err = m.Shards()[0].Settle(t.Context(), store.NewToken(), ss, nil)
 					require.NoError(t, err)
 				}
-				time.Sleep(time.Second / time.Duration(testlevel.Of(1, 4)))
+				time.Sleep(time.Second / time.Duration(testkit.Of(1, 4)))
 			}
 		}
 		time.Sleep(20 * time.Second)

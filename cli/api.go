@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // apiCommand is ringback api.
@@ -30,13 +27,13 @@ func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
 		return err
 	}
 	if !strings.HasPrefix(c.Path, "/") {
-		return exit.Usagef("the path must begin with /, such as /v1/jobs")
+		return usagef("the path must begin with /, such as /v1/jobs")
 	}
-	r := &request.Request{Method: strings.ToUpper(c.Method), Path: c.Path, Header: http.Header{}}
+	r := &apiRequest{Method: strings.ToUpper(c.Method), Path: c.Path, Header: http.Header{}}
 	for _, line := range c.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return exit.Usagef("--header: %q is not NAME: VALUE", line)
+			return usagef("--header: %q is not NAME: VALUE", line)
 		}
 		r.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/manifest"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // applyCommand is ringback apply, and with DryRun ringback diff.
@@ -53,10 +51,10 @@ type diffCommand struct {
 func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
 	different, err := c.compare(ctx, e)
 	switch {
-	case err != nil && exit.CodeOf(err) == exit.Failed: // such as an answer that cannot be read
-		return &exit.Error{Code: exit.Usage, Text: err.Error()}
+	case err != nil && codeOf(err) == failed: // such as an answer that cannot be read
+		return &ExitError{Code: Usage, Text: err.Error()}
 	case err == nil && different:
-		return &exit.Error{Code: exit.Failed}
+		return &ExitError{Code: failed}
 	}
 	return err
 }
@@ -75,7 +73,7 @@ func (c *diffCommand) compare(ctx context.Context, e *Environment) (different bo
 func (c *connection) openForMany(e *Environment) (*session, error) {
 	s, err := c.open(e)
 	if err == nil && s.out.Format() == output.Curl {
-		return nil, exit.Usagef("--output curl: there are many requests, which answers decide about")
+		return nil, usagef("--output curl: there are many requests, which answers decide about")
 	}
 	return s, err
 }
@@ -110,30 +108,30 @@ func (s *session) manifestCall(
 	if header == nil {
 		header = make(http.Header)
 	}
-	return s.do(ctx, &request.Request{Method: method, Path: path, Query: query, Header: header, Raw: body})
+	return s.do(ctx, &apiRequest{Method: method, Path: path, Query: query, Header: header, Raw: body})
 }
 
 // manifestError returns an error of files with its exit code.
 func manifestError(err error) error {
 	if errors.Is(err, manifest.ErrNoBodies) {
-		return &exit.Error{Code: exit.Refused, Text: err.Error()}
+		return &ExitError{Code: refused, Text: err.Error()}
 	}
 	if of, ok := errors.AsType[*manifest.Error](err); ok {
-		return &exit.Error{Code: []int{exit.Usage, exit.Refused, exit.Conflict}[of.Reason], Text: err.Error()}
+		return &ExitError{Code: []int{Usage, refused, conflict}[of.Reason], Text: err.Error()}
 	}
 	if of, ok := errors.AsType[*manifest.ApplyError](err); ok {
-		return &exit.Error{Code: exit.CodeOf(of.Err), Text: err.Error()}
+		return &ExitError{Code: codeOf(of.Err), Text: err.Error()}
 	}
 	return err
 }
 
 // warnManagedDelete says that files undo the removal of what a request of the tag managed removes. If it cannot be
 // read, the removal says why.
-func (s *session) warnManagedDelete(ctx context.Context, command *kong.Node, r *request.Request) {
+func (s *session) warnManagedDelete(ctx context.Context, command *kong.Node, r *apiRequest) {
 	if !command.Tag.Has("managed") || s.out.Format() == output.Curl {
 		return
 	}
-	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: r.Path})
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: r.Path})
 	if err != nil {
 		return
 	}

@@ -13,10 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/progress"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // bulk is a command that begins work on many jobs: it counts them, asks, and shows the progress. The work goes on in
@@ -37,7 +34,7 @@ func (c *bulk) Run(ctx context.Context, k *kong.Context, e *Environment) error {
 		return err
 	}
 	if r.Body == nil {
-		r.Body = request.Fields{}
+		r.Body = requestFields{}
 	}
 	return c.start(ctx, s, r, k.Selected().Name)
 }
@@ -48,7 +45,7 @@ func (c *startWork) Run(ctx context.Context, k *kong.Context, e *Environment) er
 	if err != nil {
 		return err
 	}
-	order, change := request.Fields{}, request.Fields{}
+	order, change := requestFields{}, requestFields{}
 	for _, name := range []string{"action", "rate", "lane_rate"} {
 		if r.Body[name] != nil {
 			order[name] = r.Body[name]
@@ -69,7 +66,7 @@ func (c *startWork) Run(ctx context.Context, k *kong.Context, e *Environment) er
 }
 
 // start counts the jobs, asks, begins the work and shows its progress.
-func (c *bulk) start(ctx context.Context, s *session, r *request.Request, action string) error {
+func (c *bulk) start(ctx context.Context, s *session, r *apiRequest, action string) error {
 	if c.DryRun || !c.Yes && s.out.Format() != output.Curl {
 		r.Body.Set("dry_run", true)
 		answer, err := s.do(ctx, r)
@@ -130,7 +127,7 @@ func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.R
 
 // waitWork is ringback work wait.
 type waitWork struct {
-	// Id of the work.
+	// ID of the work.
 	ID string `arg:""`
 	connection
 }
@@ -141,7 +138,7 @@ func (c *waitWork) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(c.ID)})
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(c.ID)})
 	if err != nil {
 		return err
 	}
@@ -163,7 +160,7 @@ var workPolls = []time.Duration{
 // follow shows the progress of work until it has ended. A server that is away for a while does not end it.
 func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 	bar := isTerminal(s.Stderr)
-	var p progress.Work
+	var p output.WorkProgress
 	for poll := 0; ; poll++ {
 		if err := json.Unmarshal(answer, &p); err != nil || p.ID == "" {
 			return errors.Join(errors.New("the answer is not work"), err)
@@ -197,8 +194,8 @@ func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) 
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
-		answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(id)})
-		if err == nil || ctx.Err() != nil || exit.CodeOf(err) != exit.Unavailable {
+		answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(id)})
+		if err == nil || ctx.Err() != nil || codeOf(err) != Unavailable {
 			return answer, err
 		}
 		pause = min(2*pause, longestPause) + rand.N(firstPause)
@@ -206,7 +203,7 @@ func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) 
 }
 
 // workEnded prints work that has ended, and returns an error if it did not do all.
-func (s *session) workEnded(answer json.RawMessage, p *progress.Work) error {
+func (s *session) workEnded(answer json.RawMessage, p *output.WorkProgress) error {
 	if s.out.ForPeople() {
 		if _, err := fmt.Fprintln(s.Stdout, output.Printable(p.Summary())); err != nil {
 			return err
@@ -218,7 +215,7 @@ func (s *session) workEnded(answer json.RawMessage, p *progress.Work) error {
 		return err
 	}
 	if p.State != "done" || p.Failed > 0 {
-		return &exit.Error{Code: exit.Failed}
+		return &ExitError{Code: failed}
 	}
 	return nil
 }

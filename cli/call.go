@@ -19,9 +19,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/job/units"
 )
@@ -105,7 +103,7 @@ func (s *session) count(ctx context.Context, command *kong.Node) error {
 	if path == "" || boolFlag(command, "yes") || !boolFlag(command, "purge") || s.out.Format() == output.Curl {
 		return nil
 	}
-	r := &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}, Header: http.Header{}}
+	r := &apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}, Header: http.Header{}}
 	name := command.Positional[0].Target.String()
 	if r.Path = strings.ReplaceAll(path, "{}", url.PathEscape(name)); r.Path == path {
 		r.Header.Set("Ringback-Namespace", name)
@@ -176,7 +174,7 @@ func intFlag(command *kong.Node, name string) int {
 const maxPage = 100
 
 // list prints the items of a list, page after page, until there are limit of them; zero: all. It returns their number.
-func (s *session) list(ctx context.Context, r *request.Request, view output.View, limit int) (printed int, err error) {
+func (s *session) list(ctx context.Context, r *apiRequest, view output.View, limit int) (printed int, err error) {
 	list := s.out.List(view)
 	for {
 		if size := limit - printed; limit > 0 {
@@ -223,7 +221,7 @@ func (s *session) list(ctx context.Context, r *request.Request, view output.View
 }
 
 // errPrinted ends a command whose request was printed instead of sent.
-var errPrinted = &exit.Error{Code: exit.OK}
+var errPrinted = &ExitError{Code: ok}
 
 // requestTimeout bounds a request, in addition to the time for which the server is asked to wait.
 const requestTimeout = 30 * time.Second
@@ -232,7 +230,7 @@ const requestTimeout = 30 * time.Second
 const maxAnswer = 64 << 20
 
 // do makes a request and returns the answer. An answer that is an error is a *client.Problem.
-func (s *session) do(ctx context.Context, r *request.Request) (json.RawMessage, error) {
+func (s *session) do(ctx context.Context, r *apiRequest) (json.RawMessage, error) {
 	if s.out.Format() == output.Curl {
 		if err := s.printRequest(r); err != nil {
 			return nil, err
@@ -257,7 +255,7 @@ func (s *session) do(ctx context.Context, r *request.Request) (json.RawMessage, 
 }
 
 // send makes a request.
-func (s *session) send(ctx context.Context, r *request.Request) (*http.Response, error) {
+func (s *session) send(ctx context.Context, r *apiRequest) (*http.Response, error) {
 	content := r.Content()
 	if content == nil {
 		return s.client.Do(ctx, r.Method, r.Target(), nil, r.Header)
@@ -284,7 +282,7 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "client: ")
 	hint := "is ringback running there? ringback context show says where the address is from"
-	return &exit.UnavailableError{
+	return &unavailableError{
 		Err:    fmt.Errorf("no answer from %s: %s\n%s", s.target.Server, text, hint),
 		Unsent: isOp && op.Op == "dial",
 	}
@@ -294,7 +292,7 @@ func (s *session) unavailable(ctx context.Context, err error) error {
 const longestWait = time.Minute
 
 // waitOf is the time that the server is asked to wait.
-func waitOf(r *request.Request) time.Duration {
+func waitOf(r *apiRequest) time.Duration {
 	text := r.Query.Get("wait")
 	if u, err := url.Parse(r.Path); text == "" && err == nil {
 		text = u.Query().Get("wait")
@@ -318,16 +316,16 @@ func problemOf(status int, answer []byte) error {
 }
 
 // printRequest prints the request as a command of curl.
-func (s *session) printRequest(r *request.Request) error {
+func (s *session) printRequest(r *apiRequest) error {
 	_, err := fmt.Fprintln(s.Stdout, r.Curl(s.target))
 	return err
 }
 
 // requestOf returns the request of a command.
-func (s *session) requestOf(command *kong.Node) (*request.Request, error) {
-	r, err := request.Of(command, s.read)
+func (s *session) requestOf(command *kong.Node) (*apiRequest, error) {
+	r, err := requestOf(command, s.read)
 	if err != nil {
-		return nil, &exit.UsageError{Err: err}
+		return nil, &usageError{Err: err}
 	}
 	return r, nil
 }

@@ -8,10 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ringback/ringback/cli/check"
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // checkCommand is ringback check.
@@ -36,39 +33,39 @@ type checkCommand struct {
 // Run prints one line, as monitoring plugins do, and exits with its state.
 func (c *checkCommand) Run(ctx context.Context, e *Environment) error {
 	state, text := c.check(ctx, e)
-	if _, err := fmt.Fprintln(e.Stdout, check.Line(state, text)); err != nil {
+	if _, err := fmt.Fprintln(e.Stdout, CheckLine(state, text)); err != nil {
 		return err
 	}
-	if state == check.OK {
+	if state == CheckOK {
 		return nil
 	}
-	return &exit.Error{Code: int(state)}
+	return &ExitError{Code: int(state)}
 }
 
-func (c *checkCommand) check(ctx context.Context, e *Environment) (check.State, string) {
+func (c *checkCommand) check(ctx context.Context, e *Environment) (CheckState, string) {
 	s, err := c.open(e)
 	if err != nil {
-		return check.Unknown, output.Printable(err.Error())
+		return CheckUnknown, output.Printable(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout.Duration)
 	defer cancel()
-	if _, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/readyz"}); err != nil {
-		return check.Critical, "not ready: " + output.Printable(exit.FirstLine(err))
+	if _, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/readyz"}); err != nil {
+		return CheckCritical, "not ready: " + output.Printable(FirstLine(err))
 	}
 	measures, err := c.measure(ctx, s)
 	if err != nil {
-		return check.Unknown, output.Printable(exit.FirstLine(err))
+		return CheckUnknown, output.Printable(FirstLine(err))
 	}
-	return check.Judge(measures)
+	return judgeMeasures(measures)
 }
 
 // measure reads the values.
-func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure, error) {
+func (c *checkCommand) measure(ctx context.Context, s *session) ([]measure, error) {
 	path := "/v1/stats"
 	if c.Topic != "" {
 		path = "/v1/topics/" + url.PathEscape(c.Topic) + "/stats"
 	}
-	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +83,10 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]check.Measure
 		late = time.Since(*t.OldestDueAt)
 		shown = output.Span(late)
 	}
-	number := func(name, limits string, n int64) check.Measure {
-		return check.Measure{Name: name, Limits: limits, Value: float64(n), Shown: output.Number(n)}
+	number := func(name, limits string, n int64) measure {
+		return measure{Name: name, Limits: limits, Value: float64(n), Shown: output.Number(n)}
 	}
-	return []check.Measure{
+	return []measure{
 		{Name: "oldest_due", Unit: "s", Limits: c.OldestDue, Value: float64(late / time.Second), Shown: shown},
 		number("dead", c.Dead, t.Dead),
 		number("breakers_open", c.Breakers, t.BreakersOpen),
@@ -106,7 +103,7 @@ func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error)
 	if c.Topic != "" {
 		q.Set("topic", c.Topic)
 	}
-	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/dead/groups", Query: q})
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/dead/groups", Query: q})
 	if err != nil {
 		return 0, err
 	}

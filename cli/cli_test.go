@@ -22,11 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringback/ringback/cli/check"
-	"github.com/ringback/ringback/cli/completion"
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/request"
-	"github.com/ringback/ringback/cli/settings"
 	"github.com/ringback/ringback/client"
 )
 
@@ -109,12 +104,12 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 	}))
 	k, err := parser().Parse(args)
 	if err != nil {
-		return result{exit.Report(&stderr, nil, &exit.UsageError{Err: err}), stdout.String(), stderr.String(), f}
+		return result{ReportError(&stderr, nil, &usageError{Err: err}), stdout.String(), stderr.String(), f}
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
-	code := exit.OK
+	code := ok
 	if err := k.Run(e); err != nil {
-		code = exit.Report(&stderr, k.Selected(), err)
+		code = ReportError(&stderr, k.Selected(), err)
 	}
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), server.URL, "SERVER"), f}
 }
@@ -187,7 +182,7 @@ func TestRequests_RefuseEmptyFlagsAndArguments(t *testing.T) {
 		{[]string{"check", "--topic", ""}, "--topic"},
 	} {
 		r := run(t, c.args, says(200, `{"matched":1}`))
-		require.Equal(t, exit.Usage, r.code, c.args)
+		require.Equal(t, Usage, r.code, c.args)
 		require.Empty(t, r.requests, c.args)
 		require.Regexp(t, c.name+`.*: is empty; leave it out, or give a value`, r.stderr)
 	}
@@ -222,10 +217,10 @@ func TestErrors_HaveACodeAndNameTheFlag(t *testing.T) {
 	r := run(t, []string{"whoami"}, problem(401, "token_unknown"))
 	require.Contains(t, r.stderr, "ringback context show")
 	r = run(t, []string{"whoami"}, says(502, "<html>proxy</html>"))
-	require.Equal(t, exit.Unavailable, r.code)
+	require.Equal(t, Unavailable, r.code)
 	require.Contains(t, r.stderr, "answers as Ringback does not: <html>proxy</html>")
 	r = run(t, []string{"whoami"}, says(302, ""))
-	require.Equal(t, exit.Refused, r.code, "redirects would take the token elsewhere")
+	require.Equal(t, refused, r.code, "redirects would take the token elsewhere")
 }
 
 func TestSend_RepeatsUnderTheSameID(t *testing.T) {
@@ -293,12 +288,12 @@ func TestJobAdd_SendsLinesAgainThatCouldNotBeTaken(t *testing.T) {
 		`"detail":"is required"}]}}`,
 		`{"index":0,"status":201}`, `{"index":1,"error":{"status":503,"code":"store_unavailable","retry_after_ms":1}}`)
 	r := run(t, []string{"job", "add", "-f", file}, first, results(`{"index":0,"status":201}`))
-	require.Equal(t, exit.Failed, r.code)
+	require.Equal(t, failed, r.code)
 	require.Equal(t, "line 4, c: d (422 invalid_field); /url is required\n2 registered, 1 refused\n", r.stderr)
 	require.JSONEq(t, `{"id":"b","x":1}`, r.bodies[1])
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": \"a\"}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Contains(t, r.stderr, "line 2 is not a JSON object")
 }
 
@@ -338,12 +333,12 @@ func TestJobAdd_SaysWhatIsRegisteredWhenItFails(t *testing.T) {
 	r := run(t, []string{"job", "add", "-f", file}, results(`{"index":0,"status":201}`),
 		says(413, `{"code":"too_large","detail":"d"}`))
 	require.Len(t, r.requests, 2, "requests are bounded in bytes")
-	require.Equal(t, exit.Refused, r.code)
+	require.Equal(t, refused, r.code)
 	require.Contains(t, r.stderr, "lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 1 "+
 		"may be registered\nrepeat the command to go on: ")
 	require.NoError(t, os.WriteFile(file, []byte("{}\nnot json\n"), 0o600))
 	r = run(t, []string{"job", "add", "-f", file}, says(200, `{}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Empty(t, r.requests, "a file that is not valid is refused as a whole")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -359,7 +354,7 @@ func TestJobAdd_CountsLinesUpToTheFirstWithoutAResult(t *testing.T) {
 	r := run(t, []string{"job", "add", "-f", file},
 		results(`{"index":0,"status":201}`, `{"index":2,"status":201}`,
 			`{"index":3,"error":{"status":422,"code":"c"}}`), says(403, `{"code":"forbidden","detail":"d"}`))
-	require.Equal(t, exit.Refused, r.code)
+	require.Equal(t, refused, r.code)
 	require.Contains(t, r.stderr,
 		"lines 1 to 2 are done: 1 registered, 0 refused; of the lines from 3 on, up to 3 may be registered\n")
 }
@@ -368,7 +363,7 @@ func TestJobAdd_SendsLinesWithoutAResultAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "jobs.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\": 5}\n{\"id\": \"b\"}\n"), 0o600))
 	r := run(t, []string{"job", "add", "-f", file}, results(), results(`{"index":0,"status":201}`))
-	require.Equal(t, exit.Failed, r.code)
+	require.Equal(t, failed, r.code)
 	require.Contains(t, r.stderr, "line 1: is not a JSON object with an id: ")
 	require.Contains(t, r.stderr, "\n1 registered, 1 refused\n")
 	require.Equal(t, []string{"POST /v1/batch", "POST /v1/batch"}, r.requests)
@@ -384,7 +379,7 @@ func TestJobAdd_PrintsAFileForCurlWhole(t *testing.T) {
 	require.Equal(t, maxPrinted, strings.Count(r.stdout, `"id"`))
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("{\"id\": \"a\"}\n", maxPrinted+1)), 0o600))
 	r = run(t, []string{"job", "add", "-f", file, "-o", "curl"}, says(200, `{}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Empty(t, r.stdout, "not a part of the file")
 }
 
@@ -435,11 +430,11 @@ func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
 			})
 			require.NoError(t, err)
 			s := &session{Environment: e, client: to, out: out}
-			_, _, err = s.registerOne(t.Context(), &request.Request{
+			_, _, err = s.registerOne(t.Context(), &apiRequest{
 				Method: http.MethodPost, Path: "/v1/jobs",
-				Body: request.Fields{"id": json.RawMessage(`"j"`)},
+				Body: requestFields{"id": json.RawMessage(`"j"`)},
 			})
-			require.Equal(t, exit.Unavailable, exit.CodeOf(err))
+			require.Equal(t, Unavailable, codeOf(err))
 			require.Equal(t, registrations, try)
 			require.Equal(t, c.says, strings.Contains(stderr.String(), "j may be registered"), stderr.String())
 		})
@@ -451,7 +446,7 @@ func TestPut_NeedsSettings(t *testing.T) {
 		"schedule", "put", "s", "--if-revision", "1",
 	}} {
 		r := run(t, args, says(200, `{}`))
-		require.Equal(t, exit.Usage, r.code, args)
+		require.Equal(t, Usage, r.code, args)
 		require.Empty(t, r.requests)
 		require.Contains(t, r.stderr, "it replaces all settings")
 	}
@@ -477,9 +472,9 @@ func TestWait_OutlivesAServerThatIsAway(t *testing.T) {
 	require.Equal(t, "j of topic t is delivered after 2 attempts\n", r.stdout)
 	require.Equal(t, "GET /v1/jobs/j?wait=1m", r.requests[0])
 	r = run(t, []string{"wait", "j"}, says(200, `{"state":"cancelled"}`))
-	require.Equal(t, exit.Failed, r.code)
+	require.Equal(t, failed, r.code)
 	r = run(t, []string{"wait", "j", "--timeout", "1ms"}, says(200, `{"state":"running"}`))
-	require.Equal(t, exit.Timeout, r.code)
+	require.Equal(t, Timeout, r.code)
 	require.Contains(t, r.stderr, "ringback explain j")
 }
 
@@ -492,13 +487,13 @@ func TestWork_GoesOnWithoutTheCommand(t *testing.T) {
 		says(200, work)(w)
 		stop(stopped)
 	})
-	require.Equal(t, exit.Failed, r.code)
+	require.Equal(t, failed, r.code)
 	require.Contains(t, r.stderr,
 		"the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
 	require.Contains(t, r.stderr, stopped.Error())
 	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200,
 		`{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
-	require.Equal(t, exit.Failed, r.code, "a job failed")
+	require.Equal(t, failed, r.code, "a job failed")
 	require.Equal(t, "purge w is done: 9 done, 1 failed, 0 skipped\n", r.stdout)
 	require.Contains(t, r.stderr, "  j r\n")
 }
@@ -509,7 +504,7 @@ func TestWork_AsksOnlyIfThereIsSomethingToDo(t *testing.T) {
 	require.Contains(t, r.stderr, "no job matches")
 	r = run(t, []string{"dead", "purge", "--all"},
 		says(200, `{"matched":1234567,"exact":false,"groups":[{"topic":"t","reason":"r","count":1234567}]}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Contains(t, r.stderr, "1,234,567  t  r\n")
 	require.Len(t, r.requests, 1, "only the dry run")
 }
@@ -535,7 +530,7 @@ func TestList_GoesOnUntilTheLimit(t *testing.T) {
 	r = run(t, []string{"job", "list", "--limit", "1"}, page("c1", "a"))
 	require.Contains(t, r.stderr, "--limit 0 lists all")
 	r = run(t, []string{"job", "list", "-o", "json"}, page("c1", "a"), says(503, `{"code":"x"}`))
-	require.Equal(t, exit.Unavailable, r.code)
+	require.Equal(t, Unavailable, r.code)
 	require.JSONEq(t, `[{"id":"a"}]`, r.stdout, "what was read is whole")
 }
 
@@ -567,7 +562,7 @@ data: {"skipped": 1250}
 	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)
 	r = run(t, []string{"tail"},
 		says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
-	require.Equal(t, exit.Refused, r.code)
+	require.Equal(t, refused, r.code)
 }
 
 func TestCheck_JudgesAsPluginsDo(t *testing.T) {
@@ -580,14 +575,14 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	} {
 		r := run(t, append([]string{"check"}, strings.Fields(flags)...), ready, stats)
 		require.Equal(t, code, r.code, "%s: %s", flags, r.stdout)
-		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+check.State(code).String()+" - "), r.stdout)
+		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+CheckState(code).String()+" - "), r.stdout)
 	}
 	r := run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
-	require.Equal(t, int(check.Critical), r.code)
+	require.Equal(t, int(CheckCritical), r.code)
 	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
 	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats,
 		says(200, `{"items":[{"count":1},{"count":1}]}`))
-	require.Equal(t, int(check.Warning), r.code)
+	require.Equal(t, int(CheckWarning), r.code)
 	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats,
 		says(200, `{"items":[{"count":1}],"exact":false}`))
 	require.Equal(t, "RINGBACK UNKNOWN - at least 1 job died since then, and there are too many to count: use a "+
@@ -605,10 +600,10 @@ func TestFind_NeedsNoHome(t *testing.T) {
 
 func TestContextAdd_RemovesTheTokenThatIsReplaced(t *testing.T) {
 	r := run(t, []string{"context", "add", "prod", "--server", "http://a", "--token-stdin"}, says(200, ""))
-	require.Equal(t, exit.Failed, r.code, "the standard input is empty")
-	dir, err := settings.Dir()
+	require.Equal(t, failed, r.code, "the standard input is empty")
+	dir, err := settingsDir()
 	require.NoError(t, err)
-	file, err := settings.AddToken(dir, "prod", "secret")
+	file, err := addToken(dir, "prod", "secret")
 	require.NoError(t, err)
 	require.NoError(t, (&addContext{Name: "prod", At: "http://a"}).Run(&Environment{Stdout: io.Discard}))
 	require.NoFileExists(t, file)
@@ -631,7 +626,7 @@ func TestTimes_AreAgoOrAhead(t *testing.T) {
 	require.Zero(t, r.code, r.stdout+r.stderr)
 	for _, text := range []string{"soon", "-5s"} {
 		r = run(t, []string{"wait", "j", "--timeout=" + text}, says(200, `{}`))
-		require.Equal(t, exit.Usage, r.code)
+		require.Equal(t, Usage, r.code)
 		require.Empty(t, r.requests)
 	}
 }
@@ -639,7 +634,7 @@ func TestTimes_AreAgoOrAhead(t *testing.T) {
 func TestDiff_RefusesAMissingFile(t *testing.T) {
 	for _, command := range []string{"diff", "apply"} {
 		r := run(t, []string{command, "-f", filepath.Join(t.TempDir(), "nope.yaml")}, says(200, `{"items":[]}`))
-		require.Equal(t, exit.Usage, r.code, command)
+		require.Equal(t, Usage, r.code, command)
 		require.Contains(t, r.stderr, "no such file")
 	}
 }
@@ -647,7 +642,7 @@ func TestDiff_RefusesAMissingFile(t *testing.T) {
 func TestDelete_CountsBeforeItAsks(t *testing.T) {
 	r := run(t, []string{"topic", "delete", "a/b", "--purge"}, says(200, `{}`),
 		says(200, `{"scheduled":1200,"ready":4,"dead":88,"items":[]}`))
-	require.Equal(t, exit.Usage, r.code, "there is no terminal")
+	require.Equal(t, Usage, r.code, "there is no terminal")
 	require.Equal(t, []string{"GET /v1/topics/a%2Fb", "GET /v1/topics/a%2Fb/stats?limit=1"}, r.requests)
 	require.Contains(t, r.stderr, "       1,204  unfinished\n          88  dead\n")
 	r = run(t, []string{"namespace", "delete", "shop", "--purge"},
@@ -671,7 +666,7 @@ func TestDelete_SaysWhatFilesManage(t *testing.T) {
 		r = run(t, args, says(200, `{"managed_by":null}`), says(204, ""))
 		require.Empty(t, r.stderr)
 		r = run(t, args, says(404, `{"code":"not_found","detail":"d"}`))
-		require.Equal(t, exit.NotFound, r.code)
+		require.Equal(t, notFound, r.code)
 		require.Len(t, r.requests, 2, "the removal says it")
 		r = run(t, append(args, "-o", "curl"), says(200, `{}`))
 		require.Empty(t, r.requests)
@@ -680,7 +675,7 @@ func TestDelete_SaysWhatFilesManage(t *testing.T) {
 
 func TestForward_HasNoCurl(t *testing.T) {
 	r := run(t, strings.Fields("forward --topic t --to http://127.0.0.1:1/ -o curl"), says(200, `{"items":[]}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Contains(t, r.stderr, "--output curl: there are many requests")
 	require.Empty(t, r.requests)
 }
@@ -712,7 +707,7 @@ func TestFiles_MayBeginWithAByteOrderMark(t *testing.T) {
 	for _, utf16 := range []string{"\xff\xfe{\x00}\x00", "{\x00}\x00"} {
 		for _, args := range [][]string{send(utf16), add(utf16), put(utf16)} {
 			r := run(t, args, says(200, `{}`))
-			require.Equal(t, exit.Usage, r.code, args)
+			require.Equal(t, Usage, r.code, args)
 			require.Contains(t, r.stderr, "is in UTF-16: save or send it as UTF-8")
 			require.Empty(t, r.requests)
 		}
@@ -726,7 +721,7 @@ func TestAPI_PrintsWhatIsNotJSONByteForByte(t *testing.T) {
 
 func TestOutput_NamesItsFormats(t *testing.T) {
 	r := run(t, []string{"whoami", "-o", "yaml"}, says(200, `{}`))
-	require.Equal(t, exit.Usage, r.code)
+	require.Equal(t, Usage, r.code)
 	require.Contains(t, r.stderr, `ringback: --output: "yaml" is not table, wide, json, jsonl or curl`)
 }
 
@@ -739,18 +734,18 @@ func TestCheck_ShowsZeroIfNothingIsDue(t *testing.T) {
 
 func TestPlace_NamesServerContextAndNamespace(t *testing.T) {
 	require.Equal(t, "on https://a, context prod, namespace shop",
-		place(settings.Target{Server: "https://a", Context: "prod", Namespace: "shop"}))
-	require.Equal(t, "on http://b", place(settings.Target{Server: "http://b"}))
+		place(serverTarget{Server: "https://a", Context: "prod", Namespace: "shop"}))
+	require.Equal(t, "on http://b", place(serverTarget{Server: "http://b"}))
 }
 
 func TestWaitOf_ReadsTheQueryOfThePathAndTheBody(t *testing.T) {
-	require.Equal(t, time.Minute, waitOf(&request.Request{Path: "/v1/jobs/x?wait=60s"}))
-	require.Zero(t, waitOf(&request.Request{Path: "/v1/jobs/x"}))
+	require.Equal(t, time.Minute, waitOf(&apiRequest{Path: "/v1/jobs/x?wait=60s"}))
+	require.Zero(t, waitOf(&apiRequest{Path: "/v1/jobs/x"}))
 	for body, wait := range map[string]time.Duration{
 		`{"wait": "60s"}`: time.Minute, `{"max": 1, "wait": 45}`: time.Minute,
 		`{"done": [], "next": {"wait":"1s"}}`: time.Minute, `{"max": 1}`: 0, ``: 0,
 	} {
-		require.Equal(t, wait, waitOf(&request.Request{Path: "/v1/topics/t/lease", Raw: []byte(body)}), body)
+		require.Equal(t, wait, waitOf(&apiRequest{Path: "/v1/topics/t/lease", Raw: []byte(body)}), body)
 	}
 }
 
@@ -759,7 +754,7 @@ func TestSimulate_FollowsItsFlags(t *testing.T) {
 		"--ladder 1x", "--ladder 40d", "--retries 1001", "--jitter 2", "--took x", "--start tomorrow",
 	} {
 		r := run(t, append([]string{"simulate"}, strings.Fields(flags)...), says(200, ""))
-		require.Equal(t, exit.Usage, r.code, flags)
+		require.Equal(t, Usage, r.code, flags)
 		require.Empty(t, r.requests)
 	}
 	r := run(t, strings.Fields("simulate --ladder 1h --expires-in 90m --took 10m --jq .note"), says(200, ""))
@@ -770,7 +765,7 @@ func TestSimulate_FollowsItsFlags(t *testing.T) {
 
 func TestComplete_FollowsTheCommandLine(t *testing.T) {
 	first := func(words ...string) (names []string) {
-		for _, line := range completion.Complete(parser().Model.Node, words, contextNames) {
+		for _, line := range complete(parser().Model.Node, words, contextNames) {
 			name, _, _ := strings.Cut(line, "\t")
 			names = append(names, name)
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/ringback/ringback/cli/completion"
 )
 
 // completionCommand is ringback completion.
@@ -16,7 +14,7 @@ type completionCommand struct {
 
 // Run prints the script.
 func (c *completionCommand) Run(e *Environment) error {
-	_, err := fmt.Fprint(e.Stdout, completion.Scripts[c.Shell])
+	_, err := fmt.Fprint(e.Stdout, completionScripts[c.Shell])
 	return err
 }
 
@@ -31,7 +29,7 @@ func (c *completeCommand) Run(k *kong.Context, e *Environment) error {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
 	}
-	for _, line := range completion.Complete(k.Model.Node, words, contextNames) {
+	for _, line := range complete(k.Model.Node, words, contextNames) {
 		if _, err := fmt.Fprintln(e.Stdout, line); err != nil {
 			return err
 		}

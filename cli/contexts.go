@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/request"
-	"github.com/ringback/ringback/cli/settings"
 	"github.com/ringback/ringback/internal/utf8text"
 )
 
@@ -36,14 +33,14 @@ type contextCommand struct {
 }
 
 // contexts reads the contexts, and where they are.
-func contexts() (settings.Contexts, string, error) {
-	dir, err := settings.Dir()
+func contexts() (serverContexts, string, error) {
+	dir, err := settingsDir()
 	if err != nil {
-		return settings.Contexts{}, "", &exit.UsageError{Err: err}
+		return serverContexts{}, "", &usageError{Err: err}
 	}
-	all, err := settings.Load(dir)
+	all, err := loadContexts(dir)
 	if err != nil {
-		return settings.Contexts{}, "", &exit.UsageError{Err: err}
+		return serverContexts{}, "", &usageError{Err: err}
 	}
 	return all, dir, nil
 }
@@ -68,16 +65,16 @@ func (c *addContext) Run(e *Environment) error {
 	if err != nil {
 		return err
 	}
-	if err := settings.CheckServer(c.At); err != nil {
-		return &exit.UsageError{Err: err}
+	if err := checkServerFlag(c.At); err != nil {
+		return &usageError{Err: err}
 	}
-	context := settings.Context{Server: c.At, Namespace: c.Namespace}
+	context := serverContext{Server: c.At, Namespace: c.Namespace}
 	if err := all.Add(c.Name, context); err != nil { // checks the name, before it is that of a file
-		return &exit.UsageError{Err: err}
+		return &usageError{Err: err}
 	}
 	switch {
 	case c.TokenStdin && c.TokenFile != "":
-		return exit.Usagef("--token-stdin cannot be combined with --token-file")
+		return usagef("--token-stdin cannot be combined with --token-file")
 	case c.TokenFile != "":
 		if context.TokenFile, err = filepath.Abs(c.TokenFile); err != nil {
 			return err
@@ -88,20 +85,20 @@ func (c *addContext) Run(e *Environment) error {
 			return err
 		}
 		if text, err = utf8text.Trim(text); err != nil {
-			return exit.Usagef("the token %w", err)
+			return usagef("the token %w", err)
 		}
-		if context.TokenFile, err = settings.AddToken(dir, c.Name, string(text)); err != nil {
+		if context.TokenFile, err = addToken(dir, c.Name, string(text)); err != nil {
 			return err
 		}
 	}
 	if err := all.Add(c.Name, context); err != nil {
-		return &exit.UsageError{Err: err}
+		return &usageError{Err: err}
 	}
 	if err := all.Save(dir); err != nil {
 		return err
 	}
 	if own := filepath.Join(dir, c.Name+".token"); context.TokenFile != own { // of the context that it replaces
-		if err := settings.RemoveToken(dir, c.Name); err != nil {
+		if err := removeToken(dir, c.Name); err != nil {
 			return err
 		}
 	}
@@ -126,7 +123,7 @@ func (c *useContext) Run(e *Environment) error {
 		return err
 	}
 	if err := all.Use(c.Name); err != nil {
-		return &exit.Error{Code: exit.NotFound, Text: err.Error()}
+		return &ExitError{Code: notFound, Text: err.Error()}
 	}
 	if err := all.Save(dir); err != nil {
 		return err
@@ -151,7 +148,7 @@ func (c *listContexts) Run(e *Environment) error {
 	list := p.List(views["contexts"])
 	for _, name := range all.Names() {
 		context := all.Contexts[name]
-		row := request.Fields{}
+		row := requestFields{}
 		row.Set("name", name)
 		row.Set("current", name == all.Current)
 		row.Set("server", context.Server)
@@ -177,7 +174,7 @@ func (c *removeContext) Run(e *Environment) error {
 		return err
 	}
 	if err := all.Remove(dir, c.Name); err != nil {
-		return &exit.Error{Code: exit.NotFound, Text: err.Error()}
+		return &ExitError{Code: notFound, Text: err.Error()}
 	}
 	if err := all.Save(dir); err != nil {
 		return err

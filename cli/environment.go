@@ -12,10 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/mattn/go-isatty"
 
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
-	"github.com/ringback/ringback/cli/settings"
 	"github.com/ringback/ringback/client"
 )
 
@@ -34,7 +31,7 @@ type Environment struct {
 const OutputVariable = "RINGBACK_OUTPUT"
 
 // Variables are the variables that only commands of this package read.
-var Variables = []string{settings.ServerVariable, settings.ContextVariable, settings.NamespaceVariable, OutputVariable}
+var Variables = []string{serverVariable, contextVariable, namespaceVariable, OutputVariable}
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
@@ -54,7 +51,7 @@ type formatFlags struct {
 // AfterApply is a hook of kong: it refuses flags and arguments of the command that are empty.
 func (f *formatFlags) AfterApply(k *kong.Context) error {
 	if command := k.Selected(); command != nil {
-		return request.CheckEmpty(command)
+		return checkEmpty(command)
 	}
 	return nil
 }
@@ -68,14 +65,14 @@ func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
 	switch format {
 	case "", output.Table, output.Wide, output.JSON, output.JSONL, output.Curl:
 	default:
-		return nil, exit.Usagef("%s: %q is not table, wide, json, jsonl or curl", from, format)
+		return nil, usagef("%s: %q is not table, wide, json, jsonl or curl", from, format)
 	}
 	p, err := output.New(output.Options{
 		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color,
 		Nested: nested, Now: time.Now,
 	})
 	if err != nil {
-		return nil, &exit.UsageError{Err: err}
+		return nil, &usageError{Err: err}
 	}
 	return p, nil
 }
@@ -98,25 +95,25 @@ type connection struct {
 type session struct {
 	*Environment
 
-	target settings.Target
+	target serverTarget
 	client *client.Client
 	out    *output.Printer
 }
 
 // find returns the server that the flags, the variables and the contexts name.
-func (c *connection) find(e *Environment) (settings.Target, error) {
-	dir, err := settings.Dir()
+func (c *connection) find(e *Environment) (serverTarget, error) {
+	dir, err := settingsDir()
 	if err != nil { // neither HOME nor XDG_CONFIG_HOME, as services have it: no contexts
 		dir = ""
 	}
 	working, err := os.Getwd()
 	if err != nil {
-		return settings.Target{}, &exit.UsageError{Err: err}
+		return serverTarget{}, &usageError{Err: err}
 	}
-	flags := settings.Flags{Server: c.Server, Context: c.Context, TokenFile: c.TokenFile, Namespace: c.Namespace}
-	target, err := settings.Find(flags, e.Variables, dir, working)
+	flags := targetFlags{Server: c.Server, Context: c.Context, TokenFile: c.TokenFile, Namespace: c.Namespace}
+	target, err := findTarget(flags, e.Variables, dir, working)
 	if err != nil {
-		return settings.Target{}, &exit.UsageError{Err: err}
+		return serverTarget{}, &usageError{Err: err}
 	}
 	return target, nil
 }
@@ -140,7 +137,7 @@ func (c *connection) open(e *Environment) (*session, error) {
 }
 
 // openRequest prepares the command with its request.
-func (c *connection) openRequest(e *Environment, command *kong.Node) (*session, *request.Request, error) {
+func (c *connection) openRequest(e *Environment, command *kong.Node) (*session, *apiRequest, error) {
 	s, err := c.open(e)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +154,7 @@ func (s *session) newClient(retries int) (*client.Client, error) {
 	}
 	c, err := client.New(s.target.Server, o)
 	if err != nil {
-		return nil, &exit.UsageError{Err: err}
+		return nil, &usageError{Err: err}
 	}
 	return c, nil
 }
@@ -171,7 +168,7 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 		return nil
 	}
 	if !isTerminal(s.Stdin) {
-		return exit.Usagef("this asks before it changes anything, and there is no terminal: pass --yes")
+		return usagef("this asks before it changes anything, and there is no terminal: pass --yes")
 	}
 	fmt.Fprintf(s.Stderr, "%s:\n%s [y/N] ", place(s.target), question)
 	answers := make(chan string, 1)
@@ -193,7 +190,7 @@ func (s *session) confirm(ctx context.Context, question string, yes bool) error 
 }
 
 // place says where a command changes something.
-func place(t settings.Target) string {
+func place(t serverTarget) string {
 	text := "on " + t.Server
 	if t.Context != "" {
 		text += ", context " + t.Context
@@ -220,7 +217,7 @@ func (e *Environment) read(value string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, &exit.UsageError{Err: err}
+			return nil, &usageError{Err: err}
 		}
 		defer func() { _ = file.Close() }()
 		in = file
@@ -230,7 +227,7 @@ func (e *Environment) read(value string) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxInput {
-		return nil, exit.Usagef("%s is larger than %d MiB", name, maxInput>>20)
+		return nil, usagef("%s is larger than %d MiB", name, maxInput>>20)
 	}
 	return text, nil
 }

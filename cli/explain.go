@@ -7,14 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/ringback/ringback/cli/explain"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // explainCommand is ringback explain.
 type explainCommand struct {
-	// Id of the job.
+	// ID of the job.
 	ID string `arg:""`
 	connection
 }
@@ -25,14 +22,14 @@ func (c *explainCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.do(ctx, &request.Request{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(c.ID)})
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(c.ID)})
 	if err != nil {
 		return err
 	}
 	if c.Output != "" && !s.out.ForPeople() || c.JQ != "" {
 		return s.out.One(answer)
 	}
-	var j explain.Job
+	var j job
 	if err := json.Unmarshal(answer, &j); err != nil {
 		return fmt.Errorf("the answer is not a job: %w", err)
 	}

@@ -13,10 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/explain"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/job/units"
 )
@@ -54,7 +51,7 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 
 // newJobFields are the fields of a new job that cannot be changed later.
 type newJobFields struct {
-	// Id of the job: the same id registers it once, however often it is repeated. Default: a new one.
+	// ID of the job: the same id registers it once, however often it is repeated. Default: a new one.
 	ID string `name:"id" placeholder:"ID"`
 	// Topic of the job. Default: default.
 	Topic string `placeholder:"TOPIC"`
@@ -93,7 +90,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		return err
 	}
 	if c.TargetURL != "" {
-		return exit.Usagef("--url cannot be combined with the argument URL")
+		return usagef("--url cannot be combined with the argument URL")
 	}
 	r, err := s.newJob(k.Selected())
 	if err != nil {
@@ -107,7 +104,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 	if c.Wait {
 		id := output.Texts(answer)["id"]
 		err := s.wait(ctx, id, c.Timeout.Duration, true)
-		if _, ended := errors.AsType[*exit.Error](err); err != nil && !ended {
+		if _, ended := errors.AsType[*ExitError](err); err != nil && !ended {
 			s.say("%s is registered: ringback wait %s waits for its end", output.Printable(id), output.Printable(id))
 		}
 		return err
@@ -116,7 +113,7 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 }
 
 // newJob returns the request of a registration. The job gets its id here, so that the request can be repeated.
-func (s *session) newJob(command *kong.Node) (*request.Request, error) {
+func (s *session) newJob(command *kong.Node) (*apiRequest, error) {
 	r, err := s.requestOf(command)
 	if err != nil {
 		return nil, err
@@ -165,10 +162,10 @@ const registrations = 4
 // registerOne registers a job that has an id, and reports whether a try before the last may have registered it. If it
 // may be registered in spite of an error, it says so.
 func (s *session) registerOne(
-	ctx context.Context, r *request.Request,
+	ctx context.Context, r *apiRequest,
 ) (answer json.RawMessage, repeated bool, err error) {
 	answer, sent, err := s.register(ctx, r)
-	if err != nil && sent > 0 && (ctx.Err() != nil || exit.CodeOf(err) == exit.Unavailable) {
+	if err != nil && sent > 0 && (ctx.Err() != nil || codeOf(err) == Unavailable) {
 		var id string
 		_ = json.Unmarshal(r.Body["id"], &id) // the server refuses what is not a text
 		id = output.Printable(id)
@@ -179,13 +176,13 @@ func (s *session) registerOne(
 
 // register registers a job that has an id. It repeats what may not have arrived: under the same id nothing is
 // registered twice. It returns how many of its requests the server may have.
-func (s *session) register(ctx context.Context, r *request.Request) (answer json.RawMessage, sent int, err error) {
+func (s *session) register(ctx context.Context, r *apiRequest) (answer json.RawMessage, sent int, err error) {
 	for try, wait := 1, 250*time.Millisecond; ; try, wait = try+1, 2*wait {
 		answer, err = s.do(ctx, r)
-		if of, ok := errors.AsType[*exit.UnavailableError](err); !ok || !of.Unsent {
+		if of, ok := errors.AsType[*unavailableError](err); !ok || !of.Unsent {
 			sent++
 		}
-		if err == nil || exit.CodeOf(err) != exit.Unavailable || try == registrations {
+		if err == nil || codeOf(err) != Unavailable || try == registrations {
 			return answer, sent, err
 		}
 		if err := sleep(ctx, wait/2+rand.N(wait)); err != nil {
@@ -230,7 +227,7 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 	}
 	if c.File != "" {
 		if delete(r.Body, "id"); len(r.Body) > 0 || c.ID != "" {
-			return exit.Usagef("--file cannot be combined with the fields of a job")
+			return usagef("--file cannot be combined with the fields of a job")
 		}
 		return s.registerFile(ctx, c.File, c.NewIDs)
 	}
@@ -243,7 +240,7 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 
 // waitCommand is ringback wait.
 type waitCommand struct {
-	// Id of the job.
+	// ID of the job.
 	ID string `arg:""`
 	// Give up after this time, and exit with 124. Default: never.
 	Timeout duration `in:"none" placeholder:"DURATION"`
@@ -263,7 +260,7 @@ func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
 // does not end it.
 func (s *session) wait(ctx context.Context, id string, timeout time.Duration, answered bool) error {
 	if s.out.Format() == output.Curl {
-		return s.printRequest(&request.Request{
+		return s.printRequest(&apiRequest{
 			Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(id),
 			Query: url.Values{"wait": {"60s"}},
 		})
@@ -290,7 +287,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 	case err == nil:
 		return s.ended(info.Raw)
 	case timeout > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return &exit.Error{Code: exit.Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s "+
+		return &ExitError{Code: Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s "+
 			"says what it waits for", id, timeout, id)}
 	default:
 		return s.failure(ctx, err)
@@ -299,7 +296,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 
 // ended prints a job that has ended, and returns an error unless it was delivered.
 func (s *session) ended(answer json.RawMessage) error {
-	var j explain.Job
+	var j job
 	if err := json.Unmarshal(answer, &j); err != nil {
 		return err
 	}
@@ -311,7 +308,7 @@ func (s *session) ended(answer json.RawMessage) error {
 		return err
 	}
 	if j.State != "delivered" {
-		return &exit.Error{Code: exit.Failed}
+		return &ExitError{Code: failed}
 	}
 	return nil
 }

@@ -10,10 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/jobfile"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
 )
 
@@ -29,7 +26,7 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 	defer func() { _ = in.Close() }()
 	var seed []byte
 	if file, is := in.(*os.File); is {
-		if seed, err = jobfile.Examine(name, file); err != nil {
+		if seed, err = examineJobs(name, file); err != nil {
 			return lineError(err)
 		}
 	}
@@ -37,23 +34,23 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 		seed = nil
 	}
 	if s.out.Format() == output.Curl {
-		return s.printFile(jobfile.Lines(name, in), seed)
+		return s.printFile(jobLines(name, in), seed)
 	}
-	var t jobfile.Tally
-	if err = s.registerLines(ctx, jobfile.Lines(name, in), seed, &t); err != nil {
+	var t lineTally
+	if err = s.registerLines(ctx, jobLines(name, in), seed, &t); err != nil {
 		s.say("%s", t.Progress(seed != nil))
 		return err
 	}
 	s.say("%s", t.Summary())
 	if t.Refused > 0 {
-		return &exit.Error{Code: exit.Failed}
+		return &ExitError{Code: failed}
 	}
 	return nil
 }
 
 // registerLines registers lines, and prints why some were refused.
 func (s *session) registerLines(
-	ctx context.Context, lines iter.Seq2[int, jobfile.Line], seed []byte, t *jobfile.Tally,
+	ctx context.Context, lines iter.Seq2[int, jobLine], seed []byte, t *lineTally,
 ) error {
 	to, err := s.newClient(fileRetries)
 	if err != nil {
@@ -77,7 +74,7 @@ func (s *session) registerLines(
 		case err != nil:
 			return s.failure(ctx, err)
 		case result.Err != nil:
-			s.sayRefused(t.Finish(result.Index, jobfile.Refused), result.ID, result.Err)
+			s.sayRefused(t.Finish(result.Index, lineRefused), result.ID, result.Err)
 		default:
 			line := t.Finish(result.Index, outcomeOf(&result))
 			if result.State == client.Dead && !result.Created {
@@ -90,21 +87,21 @@ func (s *session) registerLines(
 
 // outcomeOf returns what became of a line that was not refused. One that was sent again counts as registered by this
 // command.
-func outcomeOf(r *client.Result) jobfile.Outcome {
+func outcomeOf(r *client.Result) lineOutcome {
 	switch {
 	case r.Created || r.Repeated:
-		return jobfile.Registered
+		return registered
 	case r.State.Ended():
-		return jobfile.Ended
+		return ended
 	default:
-		return jobfile.Before
+		return before
 	}
 }
 
 // lineText returns the job of a line with an id.
-func lineText(line int, l jobfile.Line, seed []byte) []byte {
+func lineText(line int, l jobLine, seed []byte) []byte {
 	if l.Job["id"] == nil {
-		l.Job.Set("id", jobfile.ID(seed, line))
+		l.Job.Set("id", jobLineID(seed, line))
 	}
 	return l.Job.Encode()
 }
@@ -113,28 +110,28 @@ func lineText(line int, l jobfile.Line, seed []byte) []byte {
 const maxPrinted = 500
 
 // printFile prints the registration of a file as a command of curl.
-func (s *session) printFile(lines iter.Seq2[int, jobfile.Line], seed []byte) error {
+func (s *session) printFile(lines iter.Seq2[int, jobLine], seed []byte) error {
 	var texts []string
 	for line, l := range lines {
 		if l.Err != nil {
 			return lineError(l.Err)
 		}
 		if len(texts) == maxPrinted {
-			return exit.Usagef("--output curl: the file has more than %d jobs, which are too many for one request",
+			return usagef("--output curl: the file has more than %d jobs, which are too many for one request",
 				maxPrinted)
 		}
 		texts = append(texts, string(lineText(line, l, seed)))
 	}
-	return s.printRequest(&request.Request{
+	return s.printRequest(&apiRequest{
 		Method: http.MethodPost, Path: "/v1/batch",
-		Body: request.Fields{"jobs": json.RawMessage("[" + strings.Join(texts, ",\n") + "]")},
+		Body: requestFields{"jobs": json.RawMessage("[" + strings.Join(texts, ",\n") + "]")},
 	})
 }
 
 // lineError makes the error of a line that is no job a UsageError.
 func lineError(err error) error {
-	if errors.Is(err, jobfile.ErrInvalid) {
-		return &exit.UsageError{Err: err}
+	if errors.Is(err, errInvalidLine) {
+		return &usageError{Err: err}
 	}
 	return err
 }
@@ -146,7 +143,7 @@ func (s *session) input(name string) (io.ReadCloser, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, &exit.UsageError{Err: err}
+		return nil, &usageError{Err: err}
 	}
 	return file, nil
 }
@@ -159,7 +156,7 @@ func (s *session) sayRefused(line int, id string, err error) {
 		s.say("line %d: %s", line, output.Printable(text))
 		return
 	}
-	texts := []string{exit.ProblemText(p)}
+	texts := []string{problemText(p)}
 	for _, field := range p.Errors {
 		texts = append(texts, field.Field+" "+field.Detail)
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/internal/fileread"
 	"github.com/ringback/ringback/sign"
 )
 
@@ -51,13 +50,13 @@ func (c *signCommand) Run(e *Environment) error {
 	if err != nil {
 		return err
 	}
-	text, _, err := secretfile.Read(c.SecretFile)
+	text, _, err := fileread.ReadSecret(c.SecretFile)
 	if err != nil {
-		return &exit.UsageError{Err: err}
+		return &usageError{Err: err}
 	}
 	secret, err := sign.ParseSecret(text)
 	if err != nil {
-		return exit.Usagef("--secret-file: %w", err)
+		return usagef("--secret-file: %w", err)
 	}
 	signer, err := sign.NewSigner(secret)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *signCommand) Run(e *Environment) error {
 		id = strings.ToLower(rand.Text())
 	}
 	if strings.Contains(id, ".") {
-		return exit.Usagef("--id: must not contain a full stop")
+		return usagef("--id: must not contain a full stop")
 	}
 	headers := [][2]string{
 		{sign.HeaderID, id},
@@ -109,7 +108,7 @@ func timeOr(text, flag string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, exit.Usagef("%s: %q is not a time such as 2030-01-31T08:00:00Z", flag, text)
+		return t, usagef("%s: %q is not a time such as 2030-01-31T08:00:00Z", flag, text)
 	}
 	return t, nil
 }
@@ -127,13 +126,13 @@ type verifyCommand struct {
 
 // Run verifies the signature.
 func (c *verifyCommand) Run(e *Environment) error {
-	text, _, err := secretfile.Read(c.SecretFile)
+	text, _, err := fileread.ReadSecret(c.SecretFile)
 	if err != nil {
-		return &exit.UsageError{Err: err}
+		return &usageError{Err: err}
 	}
 	verifier, err := sign.NewVerifier(strings.Fields(text)...)
 	if err != nil {
-		return exit.Usagef("--secret-file: %w", err)
+		return usagef("--secret-file: %w", err)
 	}
 	verifier.Tolerance = c.Tolerance.Duration
 	body, err := e.read(c.Data)
@@ -148,12 +147,12 @@ func (c *verifyCommand) Run(e *Environment) error {
 	for _, line := range c.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return exit.Usagef("--header: %q is not NAME: VALUE", line)
+			return usagef("--header: %q is not NAME: VALUE", line)
 		}
 		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	if err := verifier.Verify(header, body, now); err != nil {
-		return &exit.Error{Code: exit.Failed, Text: fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
+		return &ExitError{Code: failed, Text: fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
 	}
 	_, err = fmt.Fprintln(e.Stdout, "valid")
 	return err

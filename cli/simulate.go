@@ -3,14 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/simulate"
 )
 
 // simulateCommand is ringback simulate.
 type simulateCommand struct {
-	simulate.Flags
+	ladderFlags
 	formatFlags
 }
 
@@ -22,7 +19,7 @@ func (c *simulateCommand) Run(e *Environment) error {
 	}
 	attempts, start, err := c.Attempts(time.Now())
 	if err != nil {
-		return &exit.UsageError{Err: err}
+		return &usageError{Err: err}
 	}
 	list := p.List(views["planned"])
 	for _, attempt := range attempts {

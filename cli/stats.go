@@ -8,9 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 )
 
 // statsCommand is ringback stats.
@@ -32,16 +30,16 @@ func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
 		return err
 	}
 	if c.Every.Duration < time.Second {
-		return exit.Usagef("--every: must be at least 1s")
+		return usagef("--every: must be at least 1s")
 	}
 	for first := true; ; first = false {
 		if c.Watch && isTerminal(s.Stdout) && s.out.ForPeople() {
 			fmt.Fprint(s.Stdout, "\x1b[H\x1b[2J")
 		}
-		if err := c.show(ctx, s); err != nil && (first || exit.CodeOf(err) != exit.Unavailable) {
+		if err := c.show(ctx, s); err != nil && (first || codeOf(err) != Unavailable) {
 			return err
 		} else if err != nil {
-			s.say("%s", output.Printable(exit.FirstLine(err)))
+			s.say("%s", output.Printable(FirstLine(err)))
 		}
 		if !c.Watch || !pause(ctx, c.Every.Duration) {
 			return nil
@@ -57,7 +55,7 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 	}
 	if s.out.ForPeople() {
 		answer, err := s.do(ctx,
-			&request.Request{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
+			&apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
 		if err != nil {
 			return err
 		}
@@ -66,7 +64,7 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 		}
 	}
 	_, err := s.list(ctx,
-		&request.Request{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
+		&apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
 	return err
 }
 

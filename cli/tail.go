@@ -10,10 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/cli/live"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/cli/request"
 	"github.com/ringback/ringback/client"
 )
 
@@ -25,7 +22,7 @@ type tailCommand struct {
 	Lane string `placeholder:"LANE"`
 	// Only attempts with this verdict: delivered, again, dead or released.
 	Verdict string `placeholder:"VERDICT"`
-	live.Filter
+	liveFilter
 	// End after this number of events. Default: never.
 	Count int `in:"none" placeholder:"N"`
 	connection
@@ -57,10 +54,10 @@ func (c *tailCommand) Run(ctx context.Context, k *kong.Context, e *Environment) 
 		if ctx.Err() != nil || errors.Is(err, errEnough) {
 			return nil //nolint:nilerr // stopping it is how it ends
 		}
-		if err = s.failure(ctx, err); !connected || exit.CodeOf(err) != exit.Unavailable {
+		if err = s.failure(ctx, err); !connected || codeOf(err) != Unavailable {
 			return err
 		}
-		s.say("%s; connecting again", output.Printable(exit.FirstLine(err)))
+		s.say("%s; connecting again", output.Printable(FirstLine(err)))
 		if !pause(ctx, reconnectPause+rand.N(reconnectPause)) {
 			return nil
 		}
@@ -98,14 +95,14 @@ func (c *tailCommand) watch(ctx context.Context, s *session, from *client.Client
 // printEvent prints an event: a line for people, or the event with its kind as event.
 func (s *session) printEvent(event *client.StreamEvent) error {
 	if s.out.ForPeople() {
-		line := live.Line(event)
+		line := liveLine(event)
 		if line == "" {
 			return nil
 		}
 		_, err := fmt.Fprintln(s.Stdout, line)
 		return err
 	}
-	all := request.Fields{}
+	all := requestFields{}
 	if err := json.Unmarshal(event.Data, &all); err != nil {
 		return fmt.Errorf("an event is not an object: %w", err)
 	}

@@ -11,9 +11,7 @@ import (
 	"iter"
 	"net/http"
 
-	"github.com/ringback/ringback/client/internal/batch"
-	"github.com/ringback/ringback/client/internal/ndjson"
-	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -56,9 +54,9 @@ func registerAll[T any](
 	ctx context.Context, c *Client, items iter.Seq[T], encode func(T) (id string, line []byte, err error),
 ) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		b := batch.New(batch.Options[batchResult]{
-			Open: func() *ndjson.Stream[batch.Answer[batchResult]] { return c.openBatch(ctx) },
-			Done: func(l batch.Line, r batchResult) bool {
+		b := stream.NewBatch(stream.BatchOptions[batchResult]{
+			Open: func() *stream.Stream[stream.BatchAnswer[batchResult]] { return c.openBatch(ctx) },
+			Done: func(l stream.BatchLine, r batchResult) bool {
 				result := Result{
 					Index: l.Index, ID: l.ID, Created: r.Status == http.StatusCreated, Repeated: l.Repeated,
 					State: r.State, Durability: r.Durability,
@@ -74,7 +72,7 @@ func registerAll[T any](
 				_, ended := errors.AsType[streamEndError](err)
 				return ended || isUnprocessed(err)
 			},
-			Wait: func(b *retry.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
+			Wait: func(b *stream.Backoff, cause error) error { return c.waitBefore(ctx, b, cause) },
 		})
 		defer b.Close()
 		index := 0
@@ -84,7 +82,7 @@ func registerAll[T any](
 			if err != nil {
 				more = yield(Result{Index: index, ID: id, Err: fmt.Errorf("client: job %d: %w", index, err)}, nil)
 			} else {
-				more = b.Add(batch.Line{Index: index, ID: id, Text: text})
+				more = b.Add(stream.BatchLine{Index: index, ID: id, Text: text})
 			}
 			if !more {
 				return
@@ -144,10 +142,10 @@ type streamEndError struct{ *Problem }
 func (p streamEndError) Unwrap() error { return p.Problem }
 
 // openBatch begins a request.
-func (c *Client) openBatch(ctx context.Context) *ndjson.Stream[batch.Answer[batchResult]] {
-	return ndjson.Open(ctx, ndjson.Options[batch.Answer[batchResult]]{
+func (c *Client) openBatch(ctx context.Context) *stream.Stream[stream.BatchAnswer[batchResult]] {
+	return stream.OpenStream(ctx, stream.Options[stream.BatchAnswer[batchResult]]{
 		Name: "POST /v1/batch", Post: c.postBatch, Read: readBatchResult, Timeout: c.opts.Timeout,
-		MaxLines: batch.MaxLines, MaxLineBytes: maxProblem,
+		MaxLines: stream.MaxLines, MaxLineBytes: maxProblem,
 	})
 }
 
@@ -165,15 +163,15 @@ func (c *Client) postBatch(ctx context.Context, body io.Reader) (io.ReadCloser, 
 }
 
 // readBatchResult reads a line of the answer. An error ends the stream.
-func readBatchResult(line []byte) (a batch.Answer[batchResult], err error) {
+func readBatchResult(line []byte) (a stream.BatchAnswer[batchResult], err error) {
 	r := &a.Result
 	if err := wire.Decode(line, r); err != nil {
 		// it was cut off
-		return a, retry.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err))
+		return a, stream.Incomplete(fmt.Errorf("client: a result of POST /v1/batch cannot be read: %w", err))
 	}
 	if r.Index == nil {
 		if r.Error == nil || r.Status == http.StatusBadRequest { // the request was cut off on its way
-			return a, ndjson.ErrEnded
+			return a, stream.ErrEnded
 		}
 		return a, streamEndError{r.Error}
 	}

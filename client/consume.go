@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/consume"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -40,7 +40,7 @@ type WorkOptions struct {
 
 // ErrCancelRequested: the job was cancelled while it was in work. It ends as cancelled, unless the function returns
 // nil.
-var ErrCancelRequested = consume.ErrCancelRequested
+var ErrCancelRequested = stream.ErrCancelRequested
 
 type retryError struct {
 	after time.Duration
@@ -85,15 +85,15 @@ const (
 func (c *Client) Work(ctx context.Context, topic string, o WorkOptions, f WorkFunc) error {
 	o.Lease = max(cmp.Or(o.Lease, defaultLease), 2*time.Second)
 	log := cmp.Or(o.Logger, slog.Default()).With("topic", topic)
-	options := consume.Options{
-		Concurrency: min(max(o.Concurrency, 1), consume.MaxReports), Lease: o.Lease,
+	options := stream.ConsumeOptions{
+		Concurrency: min(max(o.Concurrency, 1), stream.MaxReports), Lease: o.Lease,
 		Grace: cmp.Or(o.Grace, defaultGrace), Timeout: c.opts.Timeout, Retrying: func(err error, wait time.Duration) {
 			log.Warn("work on jobs failed, retrying", "err", err, "retry_in", wait)
 		},
 	}
 	once := *c // each failure is logged, so the repeats are Work's
 	once.opts.MaxRetries = -1
-	return consume.Run(ctx, leaseServer{c, &once, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
+	return stream.Consume(ctx, leaseServer{c, &once, topic, o}, options, func(ctx context.Context, j *LeasedJob) error {
 		return callWork(ctx, f, j, log)
 	})
 }
@@ -153,8 +153,8 @@ type leaseServer struct {
 
 // Exchange settles jobs, and leases others.
 func (s leaseServer) Exchange(
-	ctx context.Context, reports []consume.Report[*LeasedJob], most int,
-) (consume.Answer[*LeasedJob], error) {
+	ctx context.Context, reports []stream.Report[*LeasedJob], most int,
+) (stream.WorkAnswer[*LeasedJob], error) {
 	settlement := settlementOf(reports)
 	if most > 0 {
 		settlement.Next = &NextLeases{
@@ -165,9 +165,9 @@ func (s leaseServer) Exchange(
 	var date time.Time
 	settled, err := s.once.settle(ctx, settlement, &date)
 	if err != nil {
-		return consume.Answer[*LeasedJob]{}, err
+		return stream.WorkAnswer[*LeasedJob]{}, err
 	}
-	answer := consume.Answer[*LeasedJob]{Unavailable: make(map[string]bool)}
+	answer := stream.WorkAnswer[*LeasedJob]{Unavailable: make(map[string]bool)}
 	for _, r := range slices.Concat(settled.Done, settled.Retry, settled.Dead, settled.Release) {
 		if r.Result == "unavailable" {
 			answer.Unavailable[r.ID] = true
@@ -179,19 +179,19 @@ func (s leaseServer) Exchange(
 		if !date.IsZero() { // the job may have a timeout, which its lease lasts for
 			left = min(left, max(j.LeaseUntil.Sub(date)-time.Second, time.Second)) // Date is in whole seconds
 		}
-		answer.Leased = append(answer.Leased, consume.Job[*LeasedJob]{ID: j.ID, Lease: j.Lease, For: left, Value: j})
+		answer.Leased = append(answer.Leased, stream.Job[*LeasedJob]{ID: j.ID, Lease: j.Lease, For: left, Value: j})
 	}
 	return answer, nil
 }
 
 // Extend extends a lease.
-func (s leaseServer) Extend(ctx context.Context, lease string) (consume.Extension, error) {
+func (s leaseServer) Extend(ctx context.Context, lease string) (stream.Extension, error) {
 	settled, err := s.client.Settle(ctx, Settlement{Extend: []LeaseExtend{{lease, s.opts.Lease}}})
 	if err != nil || len(settled.Extend) == 0 {
-		return consume.Extension{}, err
+		return stream.Extension{}, err
 	}
 	r := settled.Extend[0]
-	return consume.Extension{Extended: r.Result == "ok", Lost: r.Result == "lost", CancelRequested: r.CancelRequested},
+	return stream.Extension{Extended: r.Result == "ok", Lost: r.Result == "lost", CancelRequested: r.CancelRequested},
 		nil
 }
 
@@ -208,7 +208,7 @@ func (leaseServer) RetryAfter(err error) (after time.Duration, again bool) {
 }
 
 // settlementOf returns the settlement of reports.
-func settlementOf(reports []consume.Report[*LeasedJob]) Settlement {
+func settlementOf(reports []stream.Report[*LeasedJob]) Settlement {
 	var s Settlement
 	for _, r := range reports {
 		if r.Err == nil {

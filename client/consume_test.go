@@ -21,7 +21,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/clienttest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // newPulled returns a server with a pulled topic and n jobs in it.
@@ -225,7 +225,7 @@ func panicOnWrite() {
 func TestWork_ReportsPanicsAsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newPulled(t, 6)
-		var logs testlog.Log
+		var logs testkit.Log
 		o := client.WorkOptions{Concurrency: 6, Logger: slog.New(slog.NewTextHandler(&logs, nil))}
 		stop := work(t, srv.Client(), o, func(_ context.Context, j *client.LeasedJob) error {
 			time.Sleep(time.Second)
@@ -455,7 +455,7 @@ func TestWork_LogsFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := newPulled(t, 1)
-				var logs testlog.Log
+				var logs testkit.Log
 				failing := atomic.Bool{}
 				failing.Store(true)
 				c := newClient(t, srv, client.Options{}, func(r *http.Request) (*http.Response, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -64,7 +64,8 @@ func (c *Client) Wait(ctx context.Context, id string) (*JobInfo, error) {
 		if last = info; info.State.Ended() {
 			return info, nil
 		}
-		if err := retry.Sleep(ctx, retry.FirstWait-time.Since(began)); err != nil { // a server that stops does not wait
+		// a server that stops does not wait
+		if err := stream.Sleep(ctx, stream.FirstWait-time.Since(began)); err != nil {
 			return last, err
 		}
 	}

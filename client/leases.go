@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/consume"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
 // ErrLeaseLost: a lease has ended, or was settled before. Another client may have the job, and the report changed
 // nothing.
-var ErrLeaseLost = consume.ErrLeaseLost
+var ErrLeaseLost = stream.ErrLeaseLost
 
 // LeaseOptions say which jobs are leased, and for how long.
 type LeaseOptions struct {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -39,7 +39,7 @@ type call struct {
 
 // do makes a call, and repeats it while that can help.
 func (c *Client) do(ctx context.Context, r call) error {
-	var pause retry.Backoff
+	var pause stream.Backoff
 	for {
 		err := c.try(ctx, r)
 		if err == nil || !isTemporary(err) || r.once && !isUnprocessed(err) {
@@ -91,7 +91,7 @@ func (c *Client) send(ctx context.Context, r call, body any, parts ...string) (e
 
 // try makes a call once.
 func (c *Client) try(ctx context.Context, r call) error {
-	limited, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout+r.wait, retry.ErrNoAnswer)
+	limited, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout+r.wait, stream.ErrNoAnswer)
 	defer cancel()
 	target := r.path
 	if len(r.query) > 0 {
@@ -107,7 +107,7 @@ func (c *Client) try(ctx context.Context, r call) error {
 		err = readAnswer(res, r)
 	}
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return fmt.Errorf("client: %s %s: %w within %s", r.method, r.path, retry.ErrNoAnswer, c.opts.Timeout+r.wait)
+		return fmt.Errorf("client: %s %s: %w within %s", r.method, r.path, stream.ErrNoAnswer, c.opts.Timeout+r.wait)
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func readAnswer(res *http.Response, r call) error {
 func readBounded(from io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {
-		return nil, retry.Incomplete(err)
+		return nil, stream.Incomplete(err)
 	}
 	if int64(len(data)) > most {
 		return nil, fmt.Errorf("it is larger than %d B", most)
@@ -189,7 +189,7 @@ func isTemporary(err error) bool {
 		return p.Status == http.StatusRequestTimeout || p.Status == http.StatusTooManyRequests ||
 			isUnavailable(p.Status)
 	}
-	return retry.IsFault(err)
+	return stream.IsFault(err)
 }
 
 // isUnprocessed reports whether the server has surely not begun with the request.
@@ -197,11 +197,11 @@ func isUnprocessed(err error) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.Status == http.StatusTooManyRequests || p.Code == "overloaded"
 	}
-	return retry.IsUnsent(err)
+	return stream.IsUnsent(err)
 }
 
 // waitBefore waits before a repeat. It returns why there is none: the context would end before, or there were enough.
-func (c *Client) waitBefore(ctx context.Context, b *retry.Backoff, cause error) error {
+func (c *Client) waitBefore(ctx context.Context, b *stream.Backoff, cause error) error {
 	if c.opts.MaxRetries != 0 && b.Retries >= max(c.opts.MaxRetries, 0) {
 		return cause
 	}

@@ -10,8 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/retry"
-	"github.com/ringback/ringback/client/internal/sse"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -76,14 +75,14 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 		if q := wire.Values(o); len(q) > 0 {
 			target += "?" + q.Encode()
 		}
-		var pause retry.Backoff
+		var pause stream.Backoff
 		for first := true; ; first = false {
 			more, began, err := c.stream(ctx, target, first, yield)
 			if !more {
 				return
 			}
 			if began {
-				pause = retry.Backoff{}
+				pause = stream.Backoff{}
 			}
 			if isTemporary(err) {
 				err = c.waitBefore(ctx, &pause, err)
@@ -104,7 +103,7 @@ func (c *Client) stream(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	bound := c.opts.Timeout
-	idle := time.AfterFunc(bound, func() { cancel(retry.ErrNoAnswer) })
+	idle := time.AfterFunc(bound, func() { cancel(stream.ErrNoAnswer) })
 	defer idle.Stop()
 	res, err := c.Do(ctx, http.MethodGet, target, nil, nil)
 	if err == nil {
@@ -126,17 +125,17 @@ func (c *Client) stream(
 			return false, true, nil
 		}
 	}
-	if errors.Is(context.Cause(ctx), retry.ErrNoAnswer) {
-		err = fmt.Errorf("client: GET %s: %w within %s", target, retry.ErrNoAnswer, bound)
+	if errors.Is(context.Cause(ctx), stream.ErrNoAnswer) {
+		err = fmt.Errorf("client: GET %s: %w within %s", target, stream.ErrNoAnswer, bound)
 	}
 	return true, began, err
 }
 
 // readEvents reads events. It returns why they end, or false if the loop has ended.
 func readEvents(from io.Reader, heard func(), yield func(*StreamEvent, error) bool) (more bool, _ error) {
-	for e, err := range sse.Events(from, heard) {
+	for e, err := range stream.Events(from, heard) {
 		if err != nil {
-			return true, retry.Incomplete(fmt.Errorf("client: read the stream: %w", err))
+			return true, stream.Incomplete(fmt.Errorf("client: read the stream: %w", err))
 		}
 		event, err := newStreamEvent(e.Kind, e.Data)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/stream"
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
@@ -160,7 +160,7 @@ func (c *Client) WaitWork(ctx context.Context, id string, progress func(*Work)) 
 		if !w.EndedAt.IsZero() || w.State == "failed" {
 			return w, nil
 		}
-		if err := retry.Sleep(ctx, workInterval); err != nil {
+		if err := stream.Sleep(ctx, workInterval); err != nil {
 			return last, err
 		}
 	}

@@ -10,10 +10,8 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/console/assets"
-	"github.com/ringback/ringback/console/session"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/internal/limitedlog"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 )
 
@@ -25,9 +23,9 @@ type Options struct {
 	// API serves the HTTP API. It is called in this process, with the token of the reader.
 	API http.Handler
 	// RootTokens are the API's; the key of sessions is derived from them. Empty: the API needs no token.
-	RootTokens []redact.Text
+	RootTokens []logs.Secret
 	// WatchRootTokens registers a function that replaces RootTokens with others. Nil: they stay.
-	WatchRootTokens func(replace func([]redact.Text))
+	WatchRootTokens func(replace func([]logs.Secret))
 	// KeyRounds is how often the key is hashed, against guesses of a root token. Zero: session.Rounds. Tests take
 	// fewer.
 	KeyRounds int
@@ -48,9 +46,9 @@ type Options struct {
 type console struct {
 	api        http.Handler
 	needsToken bool
-	seals      *session.Sealer
+	seals      *Sealer
 	log        *slog.Logger
-	failed     limitedlog.Log // of pages
+	failed     logs.Limited // of pages
 	version    string
 	views      map[string]*web.Template
 	routes     []web.Route
@@ -65,7 +63,7 @@ type console struct {
 // cross-origin requests. It panics if a template cannot be parsed.
 func New(o Options) http.Handler {
 	c := &console{
-		api: o.API, needsToken: len(o.RootTokens) > 0, seals: session.New(o.RootTokens, o.KeyRounds),
+		api: o.API, needsToken: len(o.RootTokens) > 0, seals: NewSealer(o.RootTokens, o.KeyRounds),
 		log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
 		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10),
 		large: make(chan struct{}, largeForms), now: time.Now,

@@ -22,11 +22,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // samplePages are pages for the tests: one that is live, one with a form, one that fails.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 const (
@@ -43,7 +43,7 @@ var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found",
 type liveHub struct {
 	rendering chan struct{} // has an element for each page that is being rendered
 	ending    chan struct{} // closed at the shutdown
-	failed    limitedlog.Log
+	failed    logs.Limited
 
 	mu       sync.Mutex
 	pages    map[liveKey]*livePage
@@ -57,7 +57,7 @@ type liveKey struct{ audience, base, page string }
 func newLiveHub(log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
 	h := &liveHub{
 		rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}), pages: make(map[liveKey]*livePage),
-		own: make(map[string]int), failed: limitedlog.Log{Logger: log},
+		own: make(map[string]int), failed: logs.Limited{Logger: log},
 	}
 	onShutdown(func() { close(h.ending) })
 	return h

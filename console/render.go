@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/console/assets"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // sections are the items of the navigation.

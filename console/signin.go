@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 const (

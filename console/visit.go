@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/inprocess"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -55,7 +54,7 @@ func hashOf(token string) string {
 func (c *console) client(r *http.Request, token, namespace string) (*client.Client, error) {
 	api, err := client.New("http://console.invalid", client.Options{
 		Token: token, Namespace: namespace, Timeout: pageTime, MaxRetries: -1, UserAgent: "ringback-console",
-		HTTP: &http.Client{Transport: &inprocess.Transport{Handler: c.api, RemoteAddr: r.RemoteAddr}},
+		HTTP: &http.Client{Transport: &Transport{Handler: c.api, RemoteAddr: r.RemoteAddr}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("call the API: %w", err)

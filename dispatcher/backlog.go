@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/callbacks"
 	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -195,7 +194,7 @@ func (m *backlogMonitor) setAlarm(
 
 // newBacklogJob returns the callback about a backlog.
 func (d *Dispatcher) newBacklogJob(t *store.Topic, exceeded bool, s *store.TopicStats) store.NewJob {
-	n := callbacks.Backlog(t, exceeded, s, time.Now())
+	n := backlogCallback(t, exceeded, s, time.Now())
 	n.Lane = laneOf(n.URL)
 	n.ID = "rb:" + job.NewID(time.Now(), d.store.ShardOf(n.Queue))
 	return d.outboxEntry(&n)

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/callbacks"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/pool"
@@ -12,7 +11,7 @@ import (
 
 // notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
 func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
-	n, ok := callbacks.Ended(&end, time.Now())
+	n, ok := endedCallback(&end, time.Now())
 	if !ok {
 		return nil
 	}

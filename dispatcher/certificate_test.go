@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )

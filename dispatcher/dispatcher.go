@@ -11,20 +11,19 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/carrier"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/dispatcher/ends"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
+	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/dispatcher/obstacles"
-	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/dispatcher/pull"
-	"github.com/ringback/ringback/dispatcher/quotas"
 	"github.com/ringback/ringback/dispatcher/schedules"
+	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 )
@@ -83,7 +82,7 @@ type Dispatcher struct {
 	live      *livetail.Hub
 	ends      *ends.Watcher
 	sealer    *secrets.Sealer
-	policies  *policies.Cache
+	policies  *documents.Policies
 	carrier   *carrier.Carrier // nil with RegisterOnly, as pool
 	pool      *pool.Pool
 	internal  *internaljobs.Runner
@@ -91,7 +90,7 @@ type Dispatcher struct {
 	handled   []string   // the topics of Handle
 	handling  sync.Mutex // makes calls of Handle follow one another
 	state     atomic.Int32
-	quotas    *quotas.Quotas
+	quotas    *namespaceQuotas
 	closing   sync.Once
 	quit      chan struct{} // closed by Close
 	ended     chan struct{} // closed when Run has ended, or never will begin
@@ -142,9 +141,9 @@ func New(opts Options) (*Dispatcher, error) {
 	if d.Registry = opts.Registry; d.Registry == nil {
 		d.Registry = tenancy.New(opts.Store, d.log, opts.OtherStores...)
 	}
-	d.quotas = quotas.New(d.store.Router, d.QuotaOf)
+	d.quotas = newQuotas(d.store.Router, d.QuotaOf)
 	d.sealer = secrets.New(opts.Seal, d.log)
-	d.policies = policies.New(policies.Options{
+	d.policies = documents.NewPolicies(documents.PolicyOptions{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials,
 		NoClaims: opts.RegisterOnly, Logger: d.log,
 	})
@@ -226,7 +225,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // poolPolicies implements pool.Policies.
 type poolPolicies struct {
-	*policies.Cache
+	*documents.Policies
 	sealer *secrets.Sealer
 }
 

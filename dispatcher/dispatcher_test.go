@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -406,7 +406,7 @@ func TestIsolation_HangingReceiversDelayNoOther(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		// One of twenty hosts hangs; every host has a job every ten seconds for two minutes, and those that hang have
 		// many more waiting from the beginning.
-		hosts := testlevel.Of(300, 1000)
+		hosts := testkit.Of(300, 1000)
 		var jobs []job.New
 		for host := range hosts {
 			lane, more := fmt.Sprintf("host-%d", host), 0
@@ -511,7 +511,7 @@ func TestFairness_RetriesDoNotStarveFirstAttempts(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec})
 		terms := policy.Terms{Ladder: policy.Ladder{time.Second}, Retries: new(3)}
 		var storm []job.New
-		for range testlevel.Of(4000, 20_000) {
+		for range testkit.Of(4000, 20_000) {
 			storm = append(storm,
 				job.New{Spec: job.Spec{URL: "https://x.example/", Queue: job.Queue{Lane: "storm"}, Terms: terms}})
 		}
@@ -539,7 +539,7 @@ func TestFairness_ThousandsOfLanesAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		lanes := testlevel.Of(3000, 10_000)
+		lanes := testkit.Of(3000, 10_000)
 		var jobs []job.New
 		for i := range lanes {
 			jobs = append(jobs, job.New{

@@ -16,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis"
@@ -457,9 +456,9 @@ type redisEngine struct {
 // redisEngines starts a Redis server, and one in this process for make test-all.
 func redisEngines(t *testing.T) []redisEngine {
 	t.Helper()
-	server := redisEngine{"server", redistest.Start(t).URL(), testlevel.Of(4, 16)}
+	server := redisEngine{"server", redistest.Start(t).URL(), testkit.Of(4, 16)}
 	all := []redisEngine{server, {"miniredis", "redis://" + miniredis.RunT(t).Addr(), 1}}
-	return all[:testlevel.Of(1, len(all))]
+	return all[:testkit.Of(1, len(all))]
 }
 
 func TestExplain_NamesWhatAJobWaitsForOnRedis(t *testing.T) {
@@ -806,7 +805,7 @@ func (s failingStates) QueueState(ctx context.Context, q job.Queue) (store.Queue
 
 func TestExplain_LogsFailuresNowAndThenAndNotThoseOfCallersWhoLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := new(testlog.Log)
+		log := new(testkit.Log)
 		reads := &failingReads{Store: model()}
 		reads.settings.Store(true)
 		d, err := dispatcher.New(dispatcher.Options{

@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"context"
 
-	"github.com/ringback/ringback/dispatcher/grouping"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -12,12 +11,12 @@ import (
 // ignored.
 func (d *Dispatcher) Groups(ctx context.Context, filter store.Filter, by store.GroupBy) (store.Groups, error) {
 	filter.Limit, filter.ScanLimit = store.MaxListLimit, scanLimit
-	return grouping.Count(ctx, d.store, filter, by)
+	return countJobs(ctx, d.store, filter, by)
 }
 
 // GroupIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.
 func (d *Dispatcher) GroupIDs(
 	ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy,
 ) (store.Groups, error) {
-	return grouping.CountIDs(ctx, d.store, namespace, ids, states, by)
+	return countIDs(ctx, d.store, namespace, ids, states, by)
 }

@@ -7,24 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/handlers"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
-// Job is a job as a handler gets it.
-type Job = handlers.Job
-
-// HandlerFunc handles a job: see package handlers.
-type HandlerFunc = handlers.Func
-
 // Retry returns the error of a handler whose job is due again after a wait, of up to 30 days, instead of the ladder's;
 // zero: at once. It costs a retry. It may be wrapped, to say why.
-func Retry(after time.Duration) error { return &handlers.RetryError{After: after} }
+func Retry(after time.Duration) error { return &RetryError{After: after} }
 
 // Dead returns the error of a handler whose job is dead, whatever retries it has left. It may be wrapped.
-func Dead(reason string) error { return &handlers.DeadError{Err: errors.New(reason)} }
+func Dead(reason string) error { return &DeadError{Err: errors.New(reason)} }
 
 // Handle has the jobs of a topic in job.DefaultNamespace handled by a function of this program. Run, and registrations
 // here, set the topic's deliver to policy.DeliverHandler, and Run sets it again within a minute when it is changed.
@@ -43,7 +36,7 @@ func (d *Dispatcher) Handle(topic string, f HandlerFunc) {
 	case d.state.Load() != idle:
 		panic("dispatcher: Handle is called before Run")
 	}
-	d.pool.Handle(job.DefaultNamespace, topic, handlers.New(f, d.log))
+	d.pool.Handle(job.DefaultNamespace, topic, newHandler(f, d.log))
 	d.handled = append(d.handled, topic)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/handlers"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -226,13 +225,13 @@ func TestHandle_Errors(t *testing.T) {
 			text: "panic: no cause of order 7",
 		},
 		"a nil RetryError": {
-			fail: func() error { return (*handlers.RetryError)(nil) }, wait: 3 * time.Minute, text: "retry",
+			fail: func() error { return (*dispatcher.RetryError)(nil) }, wait: 3 * time.Minute, text: "retry",
 		},
 		"a nil DeadError": {fail: func() error {
-			return (*handlers.DeadError)(nil)
+			return (*dispatcher.DeadError)(nil)
 		}, reason: policy.ReasonNonRetryable, text: "given up"},
 		"a DeadError without a cause": {
-			fail: func() error { return &handlers.DeadError{} }, reason: policy.ReasonNonRetryable, text: "given up",
+			fail: func() error { return &dispatcher.DeadError{} }, reason: policy.ReasonNonRetryable, text: "given up",
 		},
 		"Dead": {fail: func() error {
 			return dispatcher.Dead("no such order")

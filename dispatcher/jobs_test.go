@@ -80,7 +80,7 @@ func TestEdit_FewerRetriesThanFailedAttemptsLeaveOneAttempt(t *testing.T) {
 
 			require.NoError(t, lower(t, r, j.Ref()), name)
 			got := r.explain(t, j)
-			require.Contains(t, got.WaitingFor.Detail, "failed attempt 3 for its last one", name)
+			require.Contains(t, got.WaitingFor.Detail(), "failed attempt 3 for its last one", name)
 			require.Zero(t, got.Effective.RetriesLeft, name)
 			_, err = r.RunNow(t.Context(), j.Ref(), 0, "")
 			require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/budget"
 	"github.com/ringback/ringback/store"
 )
 
@@ -31,7 +30,7 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 
 // fill reads pages of the store until there are enough jobs. It returns those that were read before an error, too.
 func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page, error) {
-	limit, left := filter.Limit, budget.New(cmp.Or(filter.Within, listTime), scanLimit)
+	limit, left := filter.Limit, newBudget(cmp.Or(filter.Within, listTime), scanLimit)
 	var all store.Page
 	for filter.ScanLimit = left.Next(); filter.ScanLimit > 0; filter.ScanLimit = left.Next() {
 		filter.Limit = limit - len(all.Jobs)

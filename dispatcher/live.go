@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"

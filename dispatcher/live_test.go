@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"

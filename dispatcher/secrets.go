@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/dispatcher/secrets"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/dispatcher/seal"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -338,9 +338,9 @@ func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 }
 
 // startLogged is start with a recorded log.
-func startLogged(t *testing.T, opts dispatcher.Options) (*fixture, *testlog.Log) {
+func startLogged(t *testing.T, opts dispatcher.Options) (*fixture, *testkit.Log) {
 	t.Helper()
-	l := &testlog.Log{}
+	l := &testkit.Log{}
 	opts.Logger = slog.New(slog.NewTextHandler(l, nil))
 	d, err := dispatcher.New(opts)
 	require.NoError(t, err)

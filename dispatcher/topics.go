@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/dispatcher/documents"
-	"github.com/ringback/ringback/dispatcher/policies"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -126,8 +125,8 @@ func (d *Dispatcher) changeTopic(
 // checkTopic checks the changed URLs of a policy with the guard. Unchanged URLs are not checked, so that they do not
 // block other changes.
 func (d *Dispatcher) checkTopic(t, was policy.Topic) error {
-	before := policies.URLs(was)
-	for i, u := range policies.URLs(t) {
+	before := documents.URLs(was)
+	for i, u := range documents.URLs(t) {
 		if u.URL == "" || u == before[i] {
 			continue
 		}

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // eventually waits until cond is true.
 func eventually(t testing.TB, cond func() bool, what ...any) {
 	t.Helper()
-	require.Eventually(t, cond, testlevel.MustCome, 20*time.Millisecond, what...)
+	require.Eventually(t, cond, testkit.MustCome, 20*time.Millisecond, what...)
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // Both engines store the largest body, and include it in callbacks that have room for it.
 func TestBodies_OfTheLargestSizeAreStoredAndSent(t *testing.T) {
 	t.Parallel()
-	for _, e := range testlevel.Of(engines[:1], engines[:2]) { // tests of the engines have bodies as large
+	for _, e := range testkit.Of(engines[:1], engines[:2]) { // tests of the engines have bodies as large
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			const largest = 10 << 20

@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/cli"
 	"github.com/ringback/ringback/internal/inbox"
 )
 
@@ -221,7 +221,7 @@ func live(ts *testscript.TestScript, _ bool, args []string) {
 func (s *script) add(args []string, output string) {
 	words := make([]string, len(args))
 	for i, arg := range args {
-		words[i] = request.ShellWord(arg)
+		words[i] = cli.ShellWord(arg)
 	}
 	if len(s.texts) == 0 {
 		return // what is not in a section is not shown

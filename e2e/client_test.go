@@ -11,12 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // client calls the API. It keeps enough connections for all clients of a test.
 var client = &http.Client{
-	Timeout:   testlevel.MustCome,
+	Timeout:   testkit.MustCome,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024},
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
@@ -21,7 +21,7 @@ func TestCluster_SlotMoveAndCrashLoseAndRepeatNothing(t *testing.T) {
 	l.grows(t, 300)
 	movesSlot(t, c, l, r)
 	l.grows(t, 100)
-	for range testlevel.Of(1, 2) {
+	for range testkit.Of(1, 2) {
 		killsAll(t, c, l, r)
 		l.grows(t, 100)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // Several installations with different prefixes use one cluster: the tests of one server also run on a cluster.
@@ -55,7 +55,7 @@ func sharesWork(t *testing.T, store string) {
 // diesOnACluster kills a process repeatedly under load: no job is lost, and only jobs in flight are repeated.
 func diesOnACluster(t *testing.T, store, prefix string) {
 	const perLife = 150
-	kills := testlevel.Of(3, 5)
+	kills := testkit.Of(3, 5)
 	r := newReceiver(t)
 	p := start(t, store, prefix)
 	l := newLoad(t, p, 8, func(n int) obj {
@@ -82,7 +82,7 @@ func diesOnACluster(t *testing.T, store, prefix string) {
 // stopsOnACluster stops a process repeatedly under load: no job is lost or repeated.
 func stopsOnACluster(t *testing.T, store, prefix string) {
 	const perLife, grace = 100, "10m"
-	stops := testlevel.Of(2, 3)
+	stops := testkit.Of(2, 3)
 	r := newReceiver(t)
 	p := start(t, store, prefix, "--grace="+grace)
 	l := newLoad(t, p, 8, func(n int) obj {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // load is a number of clients that each register jobs one by one until it is stopped. A request without a response, or
@@ -150,7 +150,7 @@ func TestCrash_LosesNothingAndRepeatsOnlyJobsInFlight(t *testing.T) {
 			clients = 8
 			perLife = 200
 		)
-		kills := testlevel.Of(4, 10)
+		kills := testkit.Of(4, 10)
 		r := newReceiver(t)
 		p := start(t, store)
 		// Most jobs are due at once, every fourth soon, every tenth fails first. The timeout is short, since a lease

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // callback is a received callback about a job's end.
@@ -95,7 +95,7 @@ func TestCrash_LosesNoCallback(t *testing.T) {
 				"on_delivered": obj{"url": owner.URL + "/ok", "timeout": "2s"},
 			}
 		}))
-		for range testlevel.Of(2, 3) {
+		for range testkit.Of(2, 3) {
 			for range 20 {
 				owner.grows(t)
 			}
@@ -172,7 +172,7 @@ func TestDeadLetters_ListReviveAndPurge(t *testing.T) {
 // All jobs for a lost host end at their max_age, with a reason and a callback.
 func TestMaxAge_EndsJobsOfADeadHostWithCallbacks(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
-		jobs := testlevel.Of(1000, 5000)
+		jobs := testkit.Of(1000, 5000)
 		p, owner := start(t, store), newReceiver(t)
 		gone := newReceiver(t)
 		url := gone.URL + "/ok"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store/redis"
 )
 
@@ -43,7 +43,7 @@ func newShardedRedis(t *testing.T) string {
 func onEngines(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()
-	for _, e := range testlevel.Of(engines[:2], engines) {
+	for _, e := range testkit.Of(engines[:2], engines) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, e.store(t))

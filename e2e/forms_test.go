@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // A Redis password. Its second half follows characters that must be percent-encoded in a URL, so that a careless parser
@@ -27,9 +26,9 @@ const (
 )
 
 // startSecret starts ringback with a password in the store's URL, passed as documented, and records its output.
-func startSecret(t *testing.T, store string, flags ...string) (*process, *testlog.Log) {
+func startSecret(t *testing.T, store string, flags ...string) (*process, *testkit.Log) {
 	t.Helper()
-	written := &testlog.Log{}
+	written := &testkit.Log{}
 	args := append([]string{"serve", "--addr=127.0.0.1:0", "--allow-private", "--log=json"}, flags...)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), binary, args...), gone: make(chan struct{})}
 	p.cmd.Env = cleanEnv("RINGBACK_STORE=" + store)
@@ -45,7 +44,7 @@ func startSecret(t *testing.T, store string, flags ...string) (*process, *testlo
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", written)
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", written)
 	}
 	eventually(t, p.ready, "ringback is not ready")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestIsolation_HangingReceiversDoNotDelayTheirTopic(t *testing.T) {
@@ -19,7 +19,7 @@ func TestIsolation_HangingReceiversDoNotDelayTheirTopic(t *testing.T) {
 			seconds = 3
 			timeout = "10m" // of attempts at hanging hosts
 		)
-		hosts := testlevel.Of(300, 1000)
+		hosts := testkit.Of(300, 1000)
 		p, r := start(t, store), newReceiver(t)
 		job := func(host int, path string) obj {
 			return obj{"topic": "isolation", "lane": fmt.Sprintf("host-%d", host), "url": r.URL + path}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestLanes_ThousandsWithOneJobEachAreServed(t *testing.T) {
 	onEngines(t, func(t *testing.T, store string) {
-		lanes := testlevel.Of(2_000, 10_000)
+		lanes := testkit.Of(2_000, 10_000)
 		p, r := start(t, store), newReceiver(t)
 		jobs := make([]obj, lanes)
 		for i := range jobs {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // liveEvent is an event of /v1/stream.
@@ -70,7 +70,7 @@ func TestStream_ShowsWhatHappensInAllProcesses(t *testing.T) {
 			case e := <-all:
 				require.Equal(t, []string{"a", "orders"}, []string{e.ID, e.Topic})
 				seen[e.name] = e
-			case <-time.After(testlevel.MustCome):
+			case <-time.After(testkit.MustCome):
 				require.FailNow(t, "events are missing", "%v\n%s", seen, worker.log.text())
 			}
 		}
@@ -79,7 +79,7 @@ func TestStream_ShowsWhatHappensInAllProcesses(t *testing.T) {
 
 		code, took := shown.terminate()
 		require.Zero(t, code)
-		require.Less(t, took, testlevel.MustCome, "an open stream must not delay the stop")
+		require.Less(t, took, testkit.MustCome, "an open stream must not delay the stop")
 		require.Equal(t, "shutting_down", (<-all).Code)
 		require.Equal(t, "shutting_down", (<-none).Code, "without an event of another topic")
 		_, open := <-all

@@ -11,8 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringback/ringback/internal/gobuild"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // binary is the path of ringback, built once for all tests.
@@ -50,7 +49,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
 	if out, err := goBuild(ctx, "-o", binary, "../cmd/ringback").CombinedOutput(); err != nil {
@@ -65,5 +64,5 @@ func goBuild(ctx context.Context, args ...string) *exec.Cmd {
 	if flag.Lookup("test.bench").Value.String() != "" {
 		return exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath"}, args...)...)
 	}
-	return gobuild.Command(ctx, "build", args...)
+	return testkit.GoCommand(ctx, "build", args...)
 }

@@ -26,12 +26,12 @@ import (
 
 	ringback "github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/outbox"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestOutbox_SurvivesKillsOfTheProgramAndOfRingback(t *testing.T) {
 	t.Parallel()
-	kills := testlevel.Of(6, 12)
+	kills := testkit.Of(6, 12)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

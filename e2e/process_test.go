@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // process is one run of ringback serve or dev.
@@ -82,7 +82,7 @@ func launchProgram(t testing.TB, program string, stdout io.Writer, args ...strin
 		p.url = "http://" + addr
 	case <-p.gone:
 		t.Fatalf("ringback ended at its start:\n%s", p.log.text())
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatalf("ringback does not say where it listens:\n%s", p.log.text())
 	}
 	eventually(t, func() bool { return p.ready() }, "ringback is not ready")
@@ -140,8 +140,8 @@ func (p *process) terminate() (code int, took time.Duration) {
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-p.gone:
-	case <-time.After(testlevel.MustCome):
-		p.t.Fatalf("ringback did not stop within %s", testlevel.MustCome)
+	case <-time.After(testkit.MustCome):
+		p.t.Fatalf("ringback did not stop within %s", testkit.MustCome)
 	}
 	return p.cmd.ProcessState.ExitCode(), time.Since(began)
 }

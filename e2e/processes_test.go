@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // mostProcesses bounds the processes of one store in a test.
@@ -23,7 +23,7 @@ const mostProcesses = 3
 // programs are copies of ringback with different versions, which receivers see in the User-Agent. So a receiver can
 // distinguish the processes of one store. It is linked once: the copies differ in the text of their version.
 var programs = sync.OnceValues(func() ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	path := filepath.Join(filepath.Dir(binary), "ringback-process")
 	build := goBuild(ctx, "-ldflags=-s -w -X main.version="+version(0), "-o", path, "../cmd/ringback")
@@ -262,7 +262,7 @@ func (g *gauge) delivered(t testing.TB, p *process, jobs int) {
 func onRedis(t *testing.T, test func(t *testing.T, store string)) {
 	t.Helper()
 	t.Parallel()
-	for _, e := range testlevel.Of(engines[2:], engines[1:]) {
+	for _, e := range testkit.Of(engines[2:], engines[1:]) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, e.store(t))
@@ -336,7 +336,7 @@ func TestProcesses_HoldTheLimitOfLanesTheyClaimAheadFrom(t *testing.T) {
 			lanes     = 3
 			rounds    = 8
 		)
-		jobs := testlevel.Of(300, 900) // of a round
+		jobs := testkit.Of(300, 900) // of a round
 		g := newGauge(t)
 		all := fleet(t, processes, store, obj{
 			"workers": 12, "lane_concurrency": limit, "timeout": "5s", "ladder": []string{"100ms"}, "retries": 20,

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // leases are leased jobs, as in an answer.
@@ -182,7 +182,7 @@ func TestPull_ManyClientsWaitOnOneConnection(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = c.Close() })
 	eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 })
-	clients := testlevel.Of(200, 1000)
+	clients := testkit.Of(200, 1000)
 	require.Equal(t, "1334", metric(t, p, "ringback_max_waiting_requests"),
 		"raise the hard limit of open files to 11,000 or more (ulimit -Hn)")
 	var waiting sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // arrival is a received request.
@@ -165,7 +165,7 @@ func (r *receiver) of(id string) []arrival {
 // until waits until cond is true, checking at every change. It calls cond with r.mu locked.
 func (r *receiver) until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	timeout := time.After(testlevel.MustCome)
+	timeout := time.After(testkit.MustCome)
 	for {
 		r.mu.Lock()
 		ok, news := cond(), r.news
@@ -176,7 +176,7 @@ func (r *receiver) until(t testing.TB, what string, cond func() bool) {
 		select {
 		case <-news:
 		case <-timeout:
-			require.Fail(t, "timed out", "waited %s for: %s", testlevel.MustCome, what)
+			require.Fail(t, "timed out", "waited %s for: %s", testkit.MustCome, what)
 		}
 	}
 }

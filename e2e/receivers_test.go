@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/sign"
 )
 
@@ -140,7 +140,7 @@ func TestReceivers_ServersOfTheDocsTakeEveryBody(t *testing.T) {
 				for name, value := range r.headers {
 					req.Header.Set(name, value)
 				}
-				resp, err := (&http.Client{Timeout: testlevel.MustCome}).Do(req)
+				resp, err := (&http.Client{Timeout: testkit.MustCome}).Do(req)
 				require.NoError(t, err, "%s: the example has ended", r.name)
 				_, _ = io.Copy(io.Discard, resp.Body)
 				require.NoError(t, resp.Body.Close())

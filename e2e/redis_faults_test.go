@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // admin returns a Redis client for the test.
@@ -32,7 +32,7 @@ func TestRedis_CutConnectionsLoseAndRepeatNothing(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			onShards(t, func(t *testing.T, shards string) {
 				const between = 40
-				times := testlevel.Of(10, 30)
+				times := testkit.Of(10, 30)
 				server, r := redistest.Start(t), newReceiver(t)
 				c := admin(t, server)
 				p := start(t, server.URL(), shards)
@@ -60,7 +60,7 @@ func TestRedis_FullRejectsRegistrationsAndDelivers(t *testing.T) {
 		p := start(t, server.URL(), shards)
 		later := register(t, p, obj{"url": r.URL + "/ok", "delay": "1s"})
 		l := newLoad(t, p, 8, busyJobs(r))
-		for round := range testlevel.Of(2, 3) {
+		for round := range testkit.Of(2, 3) {
 			l.reaches(t, (round+1)*200)
 			require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1mb").Err()) // less than it needs to begin with
 			var why string

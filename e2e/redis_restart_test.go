@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // onShards runs a test on stores with 16 shards and, with make test-all, with one, in parallel.
 func onShards(t *testing.T, test func(t *testing.T, flag string)) {
 	t.Helper()
 	t.Parallel()
-	for _, shards := range testlevel.Of([]string{"16"}, []string{"1", "16"}) {
+	for _, shards := range testkit.Of([]string{"16"}, []string{"1", "16"}) {
 		t.Run(shards+" shards", func(t *testing.T) {
 			t.Parallel()
 			test(t, "--shards="+shards)
@@ -60,7 +60,7 @@ func carriesOn(t *testing.T, p *process, l *load, r *receiver) (takes, delivers 
 func TestRedis_RestartUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	onShards(t, func(t *testing.T, shards string) {
 		const perLife = 200
-		kills := testlevel.Of(2, 4)
+		kills := testkit.Of(2, 4)
 		server, r := durableRedis(t), newReceiver(t)
 		p := start(t, server.URL(), shards)
 		l := newLoad(t, p, 8, busyJobs(r))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // A loss of power truncates Redis's append-only file in the middle of a script. After the restart Redis 7.0 may apply
@@ -19,7 +19,7 @@ import (
 func TestRedis_IsRepairedWithinAMinuteOfATruncatedFile(t *testing.T) {
 	t.Parallel()
 	const perLife = 200
-	crashes := testlevel.Of(2, 4)
+	crashes := testkit.Of(2, 4)
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	server, r := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec"), newReceiver(t)
 	p := start(t, server.URL())

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestStart_FailsWithOneLine(t *testing.T) {
@@ -144,7 +144,7 @@ func refuses(t *testing.T, code int, line string, env []string, args ...string) 
 	cmd.Stderr = &stderr
 	cmd.Stdout = &stderr
 	require.NoError(t, cmd.Start())
-	late := time.AfterFunc(testlevel.MustCome, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(testkit.MustCome, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait() // the exit code is checked
 	require.Equal(t, code, cmd.ProcessState.ExitCode(), stderr.String())

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 const (
@@ -153,7 +153,7 @@ func (tr *traffic) end() {
 
 // register registers a job.
 func (tr *traffic) register(job obj) error {
-	for giveUp := time.Now().Add(testlevel.MustCome); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
+	for giveUp := time.Now().Add(testkit.MustCome); time.Now().Before(giveUp); <-time.After(5 * time.Millisecond) {
 		p, ok := tr.pick()
 		if !ok {
 			continue // no process is ready: see the end of this loop
@@ -263,7 +263,7 @@ func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 	await(t, p, slow.ID, "delivered")
 	select {
 	case <-p.gone:
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatal("it does not stop")
 	}
 	require.Zero(t, p.cmd.ProcessState.ExitCode())
@@ -273,7 +273,7 @@ func TestDrain_AcceptsJobsWhileUnready(t *testing.T) {
 
 func TestDrain_EndsAtASecondSignal(t *testing.T) {
 	t.Parallel()
-	const drain = 2 * testlevel.MustCome
+	const drain = 2 * testkit.MustCome
 	p := start(t, newSQLite(t), "--grace=1h", "--drain="+drain.String())
 	began := time.Now()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestStop_UnderLoadLosesAndRepeatsNothing(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStop_UnderLoadLosesAndRepeatsNothing(t *testing.T) {
 			return j
 		})
 		const perLife = 150
-		lives := testlevel.Of(2, 4)
+		lives := testkit.Of(2, 4)
 		for life := 1; life < lives; life++ {
 			l.reaches(t, life*perLife)
 			code, _ := p.terminate()

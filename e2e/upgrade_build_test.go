@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // errNoHistory skips the upgrade tests, or fails them if CI=true. They need the program of the previous commit, or of
@@ -39,7 +39,7 @@ func previous(t testing.TB) string {
 }
 
 var buildPrevious = sync.OnceValues(func() (program string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	commit, err := previousCommit(ctx, os.Getenv("UPGRADE_FROM"))
 	if err != nil {

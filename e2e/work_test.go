@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // bulkWork is the answer for bulk work.
@@ -33,7 +33,7 @@ func work(t *testing.T, p *process, path string, order obj) bulkWork {
 // Bulk work goes on after each kill, whatever step it interrupts, and revives each job once. A job is sent once for
 // each attempt, and an attempt that a kill has interrupted is repeated.
 func TestWork_RevivesEachJobOnceAcrossKills(t *testing.T) {
-	jobs, kills := testlevel.Of(1000, 5000), testlevel.Of(4, 10)
+	jobs, kills := testkit.Of(1000, 5000), testkit.Of(4, 10)
 	test := func(t *testing.T, store string) {
 		r := newReceiver(t)
 		p := start(t, store)

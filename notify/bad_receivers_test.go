@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/badreceiver"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/notify/guard"
@@ -251,8 +251,8 @@ func TestBadReceivers_RedirectsAreNotFollowed(t *testing.T) {
 // Kept connections may be unusable for a second attempt: the peer has closed them, or sent more than a response.
 func TestBadReceivers_ParallelAttemptsKeepResponsesApart(t *testing.T) {
 	var (
-		abreast = testlevel.Of(30, 50)
-		rounds  = testlevel.Of(40, 100)
+		abreast = testkit.Of(30, 50)
+		rounds  = testkit.Of(40, 100)
 	)
 	for _, kind := range []badreceiver.Kind{badreceiver.Good, badreceiver.SendsMore, badreceiver.ClosesAfter} {
 		t.Run(string(kind), func(t *testing.T) {

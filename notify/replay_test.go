@@ -469,8 +469,8 @@ func TestResend_AfterAReceiverGaveTheRequestBack(t *testing.T) {
 	goAway := func(code uint32) func(net.Conn, uint32) {
 		return func(conn net.Conn, stream uint32) { writeFrame(conn, 7, 0, 0, stream-1, code) }
 	}
-	// After a GOAWAY each resend needs another connection. The first one may open two: net/http hands over the connection
-	// that was given up if the goroutine that opened it has only now put it into the pool.
+	// After a GOAWAY each resend needs another connection. The first one may open two: net/http hands over the
+	// connection that was given up if the goroutine that opened it has only now put it into the pool.
 	for _, refusal := range []struct {
 		name        string
 		least, most int32 // resends

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringback/ringback/internal/gobuild"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // binary is the path of ringback, built once for all tests.
@@ -51,7 +51,7 @@ func buildAndRun(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
-	build := gobuild.Command(ctx, "build", "-o", binary, "../cmd/ringback")
+	build := testkit.GoCommand(ctx, "build", "-o", binary, "../cmd/ringback")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
 		return 1

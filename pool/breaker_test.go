@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -179,7 +179,7 @@ func TestBreaker_NeverOpensWithZeroFailures(t *testing.T) {
 // All jobs of a lost host end at their max_age, each with a callback.
 func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		jobs := testlevel.Of(500, 2000)
+		jobs := testkit.Of(500, 2000)
 		s, h := model(), &fakeHost{away: policy.Result{Class: policy.ClassTimeoutDial}, takes: time.Second}
 		topicPolicy := policy.Topic{MaxAge: 2 * time.Hour}
 		_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: "default", Name: "shop", Policy: topicPolicy})

@@ -13,8 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -214,7 +213,7 @@ func TestFairness_HangingTopicsLeaveRoomForOthers(t *testing.T) {
 				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
 			}
 		}
-		fill(t, s, testlevel.Of(8, 20), queues...) // more than a lane attempts until the end
+		fill(t, s, testkit.Of(8, 20), queues...) // more than a lane attempts until the end
 		run(t, s, d, func(o *pool.Options) { o.Workers = processWorkers })
 		time.Sleep(45 * time.Second) // all are known by now
 		var worst time.Duration
@@ -344,7 +343,7 @@ func TestStop_LogsAbandonedClaimsOnce(t *testing.T) {
 			}
 			return storetest.None
 		})
-		s, log := newSingleQueueStore(away), &testlog.Log{}
+		s, log := newSingleQueueStore(away), &testkit.Log{}
 		fill(t, s, 1, "orders/a", "orders/b", "bills/a")
 		p, stop := start(t, s, newGauge(0),
 			func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -57,7 +57,7 @@ func (s *isolationTest) Deliver(ctx context.Context, r job.Request) policy.Resul
 }
 
 // processWorkers is the number of workers of the process that the tests fill with attempts that hang.
-var processWorkers = testlevel.Of(512, 2048)
+var processWorkers = testkit.Of(512, 2048)
 
 // startIsolation runs a process with a number of workers per topic and the built-in policy, but a timeout of ten
 // minutes.
@@ -105,7 +105,7 @@ func lanesOf(topics, lanes int) (queues []string) {
 func (s *isolationTest) insertForOthers(t *testing.T, name string) (p99, most time.Duration) {
 	t.Helper()
 	registered := map[string]time.Time{}
-	for i := range testlevel.Of(20, 50) {
+	for i := range testkit.Of(20, 50) {
 		for topic := range 10 {
 			id := fmt.Sprintf("%s-%d-%d", name, topic, i)
 			registered[id] = time.Now()
@@ -176,7 +176,7 @@ func TestIsolation_NineTopics(t *testing.T) {
 func TestIsolation_ManyTopicsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startIsolation(t, 10_000, isBadTopic, fullProcess)
-		for i := range testlevel.Of(20, 50) {
+		for i := range testkit.Of(20, 50) {
 			var queues []string
 			for j := range processWorkers/5/(i+1) + processWorkers/500 {
 				queues = append(queues, fmt.Sprintf("bad-%d/lane-%d", i, j))
@@ -206,7 +206,7 @@ func TestIsolation_TopicsWhoseReceiversBeginToHang(t *testing.T) {
 // So many lanes that never answered hang that they use all workers for such lanes. Lanes that answer have other
 // workers, in the process as in the topic.
 func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
-	for _, topics := range []int{1, testlevel.Of(500, 1200)} {
+	for _, topics := range []int{1, testkit.Of(500, 1200)} {
 		t.Run(fmt.Sprint(topics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startIsolation(t, 64, isBadTopic, smallProcess)
@@ -217,14 +217,14 @@ func TestIsolation_RespondingLanesAmongHangingOnes(t *testing.T) {
 					insertOn(t, s, 0, fmt.Sprintf("first-%d", i), "topic", fmt.Sprintf("lane-%d", i))
 				}
 				time.Sleep(time.Second)
-				for i := range testlevel.Of(500, 1200) {
+				for i := range testkit.Of(500, 1200) {
 					insertOn(t, s, 0, fmt.Sprintf("bad-%d", i), map[bool]string{
 						true:  "topic",
 						false: fmt.Sprintf("bad-%d", i),
 					}[topics == 1], fmt.Sprintf("bad-%d", i))
 				}
 				time.Sleep(5 * time.Second)
-				for i := range testlevel.Of(25, 50) {
+				for i := range testkit.Of(25, 50) {
 					id, at := fmt.Sprintf("good-%d", i), time.Now()
 					insertOn(t, s, 0, id, "topic", fmt.Sprintf("lane-%d", i%20))
 					time.Sleep(100 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -390,7 +390,7 @@ func (s *staleSettings) Sync(context.Context, int64) bool {
 
 func TestLog_NamesANamespaceThatIsNotTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := model(), &testlog.Log{}
+		s, log := model(), &testkit.Log{}
 		fill(t, s, 1, "orders/a")
 		entry := store.NewJob{New: job.New{Spec: job.Spec{
 			ID: "other", Queue: job.Queue{Namespace: "shop", Topic: "orders", Lane: "a"},
@@ -412,7 +412,7 @@ func TestLog_NamesANamespaceThatIsNotTheDefault(t *testing.T) {
 
 func TestLog_BoundsTheLinesOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := model(), &testlog.Log{}
+		s, log := model(), &testkit.Log{}
 		fill(t, s, 30, "orders/a", "orders/b", "orders/c", "orders/d", "orders/e")
 		stop := run(t, s, newGauge(0), func(o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 		time.Sleep(999 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool/sched"
@@ -100,7 +100,7 @@ type EndedJob struct {
 type Pool struct {
 	opts       Options
 	log        *slog.Logger
-	attemptLog limitedlog.Log
+	attemptLog logs.Limited
 	owner      store.LeaseOwner // of its claims
 	process    string
 	shards     []*shardLoop
@@ -113,7 +113,7 @@ type Pool struct {
 	hangTimer   *time.Timer   // until the oldest attempt hangs
 	growTimer   *time.Timer   // runs while a shortage limits the attempts in flight
 	fullTimer   *time.Timer   // runs while a Handler is full
-	shortageLog limitedlog.Log
+	shortageLog logs.Limited
 
 	mu           sync.Mutex
 	scheduler    *sched.Scheduler
@@ -158,8 +158,8 @@ func New(opts Options) *Pool {
 		p.owner = store.NewLeaseOwner()
 	}
 	p.process = ProcessName(p.owner)
-	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: maxAttemptLines}
-	p.shortageLog = limitedlog.Log{Logger: p.log, Interval: 10 * time.Second}
+	p.attemptLog = logs.Limited{Logger: p.log, Burst: maxAttemptLines}
+	p.shortageLog = logs.Limited{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
 	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -133,8 +133,8 @@ func TestRate_HoldsOverThreeProcessesInEveryWindow(t *testing.T) {
 		{Starts: 7, Per: 3 * time.Second}, {Starts: 20, Per: time.Second}, {Starts: 1, Per: time.Second},
 	}
 	lags := []time.Duration{30 * time.Millisecond, time.Microsecond}
-	for _, rate := range rates[:testlevel.Of(2, len(rates))] {
-		for _, lag := range lags[:testlevel.Of(1, len(lags))] {
+	for _, rate := range rates[:testkit.Of(2, len(rates))] {
+		for _, lag := range lags[:testkit.Of(1, len(lags))] {
 			for name, topicPolicy := range map[string]policy.Topic{
 				"topic": {Rate: rate}, "lane": {LaneRate: rate},
 				"both": {Rate: rate, LaneRate: policy.Rate{Starts: 2, Per: time.Second}},

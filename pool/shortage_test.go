@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -57,7 +57,7 @@ func (s *limitedSockets) counts() (began, failed int) {
 
 func TestShortage_CostsNeitherRetriesNorBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := model(), &testlog.Log{}
+		s, log := model(), &testkit.Log{}
 		d := &limitedSockets{
 			left: 20, began: map[string]time.Time{},
 			takes: func(job.Request) time.Duration { return 100 * time.Millisecond },

@@ -34,7 +34,7 @@ const RecordBytes = 8 << 20
 
 // Record is a job with what engines store beside it.
 type Record struct {
-	// Job has its body and history.
+	// job has its body and history.
 	job.Job
 	// Fingerprint and MaxAge are those of the NewJob.
 	Fingerprint []byte

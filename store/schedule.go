@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 )
 
 // KindSchedule is the kind of the documents of schedules. Engines do not know it.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/utf8text"
@@ -46,7 +45,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, err
 	}
 	text, _ = utf8text.Trim(text) // CheckJSON refuses UTF-16
-	return jsonscan.SkipSpace(text), jsonscan.CheckJSON(text, 1)
+	return SkipSpace(text), CheckJSON(text, 1)
 }
 
 // readBody reads a body into memory that is reserved as bytes arrive.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 // Bounds of requests that are served without knowing whose they are, besides those of all others.
@@ -106,7 +106,7 @@ type connections struct {
 	maxOpen int // connections
 	next    http.Handler
 
-	evicted, refused limitedlog.Log
+	evicted, refused logs.Limited
 
 	mu       sync.Mutex // guards what follows, and the connections
 	sockets  map[net.Conn]*connection

@@ -3,7 +3,7 @@ package request
 import (
 	"fmt"
 
-	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -33,7 +33,7 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	if p := d.problem(nil); p != nil {
 		return nil, 0, p
 	}
-	for range jsonscan.Elements(jobs) {
+	for range content.Elements(jobs) {
 		n++
 	}
 	if n > MaxBatchJobs {

@@ -1,7 +1,6 @@
 package request
 
 import (
-	"github.com/ringback/ringback/api/request/clientcert"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
 )
@@ -49,7 +48,7 @@ func (d *decoder) chain(at string, raw []byte) string {
 	if raw[0] != '"' {
 		return ""
 	}
-	chain, err := clientcert.Chain(text)
+	chain, err := certificateChain(text)
 	if err != nil {
 		d.AddError(at, err.Error())
 	}
@@ -58,7 +57,7 @@ func (d *decoder) chain(at string, raw []byte) string {
 
 // privateKey reads a key in PEM.
 func (d *decoder) privateKey(at, text string) policy.Sealed {
-	key, err := clientcert.Key(text)
+	key, err := certificateKey(text)
 	if err != nil {
 		d.AddError(at, err.Error())
 	}

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -75,7 +75,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 		var few [24][]byte
 		seen := few[:0]
 		var many map[string]bool
-		for name, value := range jsonscan.Members(raw) {
+		for name, value := range content.Members(raw) {
 			twice := false
 			switch {
 			case len(many) > maxEntries:
@@ -107,7 +107,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 
 // wrongType adds the error of a value of the wrong type.
 func (d *decoder) wrongType(at string, raw []byte, wanted string) {
-	d.AddError(at, "must be "+wanted+", not "+jsonscan.TypeOf(raw))
+	d.AddError(at, "must be "+wanted+", not "+content.TypeOf(raw))
 }
 
 func isNull(raw []byte) bool { return raw[0] == 'n' }

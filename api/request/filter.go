@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -58,7 +57,7 @@ func (q *Query) Filter(of ...job.State) store.Filter {
 	q.CheckFilter("?", &f)
 	if text := q.Get("cursor"); text != "" && len(q.errors) == 0 {
 		var err error
-		if f.After, err = cursor.DecodeJobs(text, &f); err != nil {
+		if f.After, err = DecodeJobsCursor(text, &f); err != nil {
 			q.AddError("?cursor", err.Error())
 		}
 	}

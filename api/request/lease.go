@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -206,7 +205,7 @@ func (f *LeasesRequest) readReports(at string, raw []byte, result store.LeaseRes
 		f.wrongType(at, raw, "an array of objects")
 		return
 	}
-	for i, value := range jsonscan.Elements(raw) {
+	for i, value := range content.Elements(raw) {
 		if len(f.Reports) == store.MaxBatch {
 			f.AddError(at, fmt.Sprintf("must be at most %d leases in all lists together", store.MaxBatch))
 			return

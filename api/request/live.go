@@ -3,8 +3,8 @@ package request
 import (
 	"slices"
 
+	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 )
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/cursor"
 	"github.com/ringback/ringback/job"
 )
 
@@ -80,7 +79,7 @@ func (q *Query) Limit(standard int) int {
 }
 
 // Cursor returns the name in the parameter cursor; empty when there is none.
-func (q *Query) Cursor(kind cursor.Kind) string {
+func (q *Query) Cursor(kind CursorKind) string {
 	text := q.Get("cursor")
 	if text == "" {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 

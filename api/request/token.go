@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/jsonscan"
+	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -14,7 +14,7 @@ import (
 
 // text reads a string.
 func (d *decoder) text(at string, raw []byte) string {
-	text, ok := jsonscan.Text(raw)
+	text, ok := content.Text(raw)
 	if !ok {
 		d.wrongType(at, raw, "a string")
 	}
@@ -75,7 +75,7 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 	var err error
 	switch {
 	case raw[0] == '"':
-		span, err = units.ParseDuration(jsonscan.Unquote(raw))
+		span, err = units.ParseDuration(content.Unquote(raw))
 	case isNumber(raw):
 		span, err = units.ParseSeconds(string(raw))
 	default:
@@ -93,7 +93,7 @@ func (d *decoder) size(at string, raw []byte) int64 {
 	if raw[0] != '"' {
 		return d.integer(at, raw)
 	}
-	n, err := units.ParseSize(jsonscan.Unquote(raw))
+	n, err := units.ParseSize(content.Unquote(raw))
 	if err != nil {
 		d.AddError(at, err.Error())
 	}
@@ -143,7 +143,7 @@ func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
 		d.wrongType(at, raw, "an array of durations")
 		return nil
 	}
-	for i, value := range jsonscan.Elements(raw) {
+	for i, value := range content.Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return rungs
@@ -168,11 +168,11 @@ func (d *decoder) texts(at string, raw []byte) []string {
 		d.wrongType(at, raw, "an array of strings")
 		return all
 	}
-	for i, value := range jsonscan.Elements(raw) {
+	for i, value := range content.Elements(raw) {
 		if i == maxEntries {
 			return all
 		}
-		if text, ok := jsonscan.Text(value); ok {
+		if text, ok := content.Text(value); ok {
 			all = append(all, text)
 		} else {
 			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
@@ -188,7 +188,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 		if len(all) > job.MaxLabels { // too many, which is refused later
 			break
 		}
-		if text, ok := jsonscan.Text(value); ok {
+		if text, ok := content.Text(value); ok {
 			all[string(name)] = text
 		} else {
 			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
@@ -216,7 +216,7 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 func (d *decoder) header(at string, name, value []byte) []string {
 	switch value[0] {
 	case '"':
-		if text, ok := jsonscan.Text(value); ok {
+		if text, ok := content.Text(value); ok {
 			return []string{text}
 		}
 	case '[':

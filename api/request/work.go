@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/api/jsonscan"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -127,7 +126,7 @@ func (f *WorkRequest) readEdit(raw []byte, now time.Time) {
 	}
 	edit := e.edit()
 	f.Edit, f.change.members = &edit, make(map[string][]byte)
-	for name, value := range jsonscan.Members(raw) {
+	for name, value := range content.Members(raw) {
 		f.change.members[string(name)] = value
 	}
 }
@@ -245,14 +244,14 @@ func (d *decoder) ids(at string, raw []byte) []string {
 		return nil
 	}
 	all, seen := []string{}, make(map[string]bool)
-	for i, value := range jsonscan.Elements(raw) {
+	for i, value := range content.Elements(raw) {
 		if i == MaxSelectedIDs {
 			d.AddError(at, fmt.Sprintf("must be at most %d", MaxSelectedIDs))
 			return nil
 		}
 		id := ""
 		if value[0] == '"' {
-			id = jsonscan.Unquote(value)
+			id = content.Unquote(value)
 		}
 		if !job.IsID(id) {
 			d.AddError(at+"/"+strconv.Itoa(i), "must be the id of a job")

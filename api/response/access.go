@@ -1,7 +1,7 @@
 package response
 
 import (
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 )

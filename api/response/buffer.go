@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 )

@@ -3,7 +3,7 @@ package response
 import (
 	"strconv"
 
-	"github.com/ringback/ringback/livetail"
+	"github.com/ringback/ringback/dispatcher/livetail"
 )
 
 // ServerSentEvents is the content type of a stream of events.

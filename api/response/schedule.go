@@ -3,8 +3,8 @@ package response
 import (
 	"time"
 
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/job/units"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 

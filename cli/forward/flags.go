@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/internal/fileread"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/sign"
 )
@@ -104,7 +104,7 @@ func addHeader(h http.Header, line string) error {
 	if !ok {
 		return addField(h, line)
 	}
-	text, _, err := secretfile.Read(file)
+	text, _, err := fileread.ReadSecret(file)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func addField(h http.Header, line string) error {
 
 // readSigner returns the signer of a file with a secret.
 func readSigner(file string) (*sign.Signer, error) {
-	text, _, err := secretfile.Read(file)
+	text, _, err := fileread.ReadSecret(file)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringback/ringback/internal/invisible"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // Dump returns the topics, lanes and schedules of a server as a file, with those of one mark only unless it is empty. A
@@ -77,7 +77,8 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 		return nil, nil, fmt.Errorf("write YAML: %w", err)
 	}
 	slices.Sort(left)
-	return []byte(invisible.Replace(b.String(), invisible.Escape)), left, nil // they are in double quotes
+	// they are in double quotes
+	return []byte(utf8text.ReplaceInvisible(b.String(), utf8text.EscapeInvisible)), left, nil
 }
 
 // ordered returns the node of a file, with its keys in the order in which they are read.

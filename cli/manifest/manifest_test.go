@@ -25,7 +25,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -684,7 +684,7 @@ func TestPlan_NeedsNoListOfTopicsForATokenWithTopics(t *testing.T) {
 
 // Random documents: after apply there is no difference, and a dump of it has none either, wherever it is applied.
 func TestApply_LeavesNoDifferenceForRandomFiles(t *testing.T) {
-	for seed := range testlevel.Of[uint64](20, 60) {
+	for seed := range testkit.Of[uint64](20, 60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := newServer(t)
 		for range 2 { // the second one changes what the first one made

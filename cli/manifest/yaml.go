@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringback/ringback/internal/invisible"
+	"github.com/ringback/ringback/internal/utf8text"
 	"github.com/ringback/ringback/job"
 )
 
@@ -194,7 +194,7 @@ func toNode(v any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
 	case string:
 		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
-		if invisible.In(v) {
+		if utf8text.HasInvisible(v) {
 			node.Style = yaml.DoubleQuotedStyle // the only one with escapes
 		}
 		return node

@@ -26,8 +26,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/outbox"
-	"github.com/ringback/ringback/internal/testlevel"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // database is an empty database with the table.
@@ -105,7 +104,7 @@ func TestDatabases_RegisterWhatIsCommitted(t *testing.T) {
 func TestDatabases_ShareWorkAmongRelays(t *testing.T) {
 	onDatabases(t, func(t *testing.T, d database) {
 		srv := newServer()
-		relays, jobs := 4, testlevel.Of(400, 1000)
+		relays, jobs := 4, testkit.Of(400, 1000)
 		var adding sync.WaitGroup
 		for n := range relays {
 			relay, _ := runRelay(t, d.db, d.dialect, srv.client(t), outbox.Options{Poll: 10 * time.Millisecond})
@@ -153,7 +152,7 @@ func TestDatabases_ClaimRowsThatAreAheadOfTheClock(t *testing.T) {
 				want = append(want, r.id)
 			}
 		}
-		var logs testlog.Log
+		var logs testkit.Log
 		relay, stop := runRelay(t, d.db, d.dialect, srv.client(t),
 			outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		srv.awaitRegistered(t, len(want))
@@ -358,7 +357,7 @@ func startServer(cmd *exec.Cmd, stop syscall.Signal, driver, source string) erro
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	for {
 		err := db.PingContext(ctx)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/client/internal/retry"
+	"github.com/ringback/ringback/client/internal/stream"
 )
 
 // Options are the options of NewRelay. The zero value is useful.
@@ -84,7 +84,7 @@ func (r *Relay) Wake() {
 //
 // Several relays may run at once on one table, in one program or several.
 func (r *Relay) Run(ctx context.Context) {
-	var pause retry.Backoff
+	var pause stream.Backoff
 	for ctx.Err() == nil {
 		more, err := r.relayBatch(ctx)
 		switch {
@@ -99,9 +99,9 @@ func (r *Relay) Run(ctx context.Context) {
 			r.log.Warn("outbox relay failed, retrying", "err", err, "retry_in", wait)
 			sleep(ctx, wait, nil)
 		case more:
-			pause = retry.Backoff{}
+			pause = stream.Backoff{}
 		default:
-			pause = retry.Backoff{}
+			pause = stream.Backoff{}
 			sleep(ctx, r.poll, r.wake)
 		}
 	}
@@ -276,7 +276,7 @@ func (r *Relay) relayRows(ctx context.Context, rows []*row, until int64) error {
 	err = errors.Join(err, r.settle(ctx, deleteRows, registered, until), r.refuse(ctx, refused, until),
 		r.settle(ctx, releaseRows, released, until))
 	if err == nil && away > 0 && len(registered) == 0 { // of a shard, perhaps, and those behind are of another
-		sleep(ctx, retry.FirstWait, nil)
+		sleep(ctx, stream.FirstWait, nil)
 	}
 	return err
 }

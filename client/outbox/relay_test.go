@@ -21,7 +21,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/client/clienttest"
 	"github.com/ringback/ringback/client/outbox"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // openSQLite opens a new database with the table.
@@ -142,7 +142,7 @@ func TestRelay_KeepsRefusedJobsWithTheirProblem(t *testing.T) {
 		db := openSQLite(t)
 		_, err := srv.Client().Register(t.Context(), client.Job{ID: "taken", URL: "https://shop.example/other"})
 		require.NoError(t, err)
-		var logs testlog.Log
+		var logs testkit.Log
 		relay, _ := runRelay(t, db, outbox.SQLite, srv.Client(),
 			outbox.Options{Poll: time.Minute, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		synctest.Wait()
@@ -445,7 +445,7 @@ func TestRelay_TakesTurnsBetweenNewRowsAndThoseTriedBefore(t *testing.T) {
 func TestRelay_RetriesFaultsOfTheDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, srv := openSQLite(t), newServer()
-		var logs testlog.Log
+		var logs testkit.Log
 		runRelay(t, db, outbox.SQLite, srv.client(t), outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		synctest.Wait()
 		add(t, db, outbox.SQLite, client.Job{ID: "a"})
@@ -491,7 +491,7 @@ func TestRelay_SaysThatTheTableIsSlow(t *testing.T) {
 			time.Sleep(d)
 			require.NoError(t, held.Close())
 		}
-		var logs testlog.Log
+		var logs testkit.Log
 		relay, _ := runRelay(t, db, outbox.SQLite, srv.client(t),
 			outbox.Options{Logger: slog.New(slog.NewTextHandler(&logs, nil))})
 		time.Sleep(1500 * time.Millisecond)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/app"
 )
 
 // backupCommand is ringback backup.

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/cli"
-	"github.com/ringback/ringback/cli/check"
-	"github.com/ringback/ringback/cli/exit"
 )
 
 // leaves returns the commands that can be run.
@@ -88,19 +86,19 @@ func TestClientCommands_FlagsHaveNoVariables(t *testing.T) {
 
 func TestClientCommands_ReportErrorsWithTheirExitCode(t *testing.T) {
 	code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, "stats")
-	require.Equal(t, exit.Unavailable, code)
+	require.Equal(t, cli.Unavailable, code)
 	require.Contains(t, stderr, "no answer from http://127.0.0.1:1")
 	code, _, stderr = try(t, []string{"RINGBACK_SERVER=ftp://x"}, "stats")
-	require.Equal(t, exit.Usage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, stderr, "RINGBACK_SERVER: must be http:// or https://")
 	code, _, stderr = try(t, nil, "stats", "--server=http://a", "--context=b")
-	require.Equal(t, exit.Usage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, stderr, "--server cannot be combined with --context")
 	code, _, stderr = try(t, nil, "stats", "--server=http://127.0.0.1:1", "--jq=.[")
-	require.Equal(t, exit.Usage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, stderr, "--jq: ")
 	code, _, stderr = try(t, nil, "job", "list", "-o", "yaml")
-	require.Equal(t, exit.Usage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, stderr, "try ringback job list --help")
 }
 
@@ -110,7 +108,7 @@ func TestClientCommands_RefuseArgumentsThatAreNotUTF8(t *testing.T) {
 		fields := strings.Fields(args)
 		at := 1 + slices.IndexFunc(fields, func(arg string) bool { return strings.Contains(arg, "\xff") })
 		code, _, stderr := try(t, []string{"RINGBACK_SERVER=http://127.0.0.1:1"}, fields...)
-		require.Equal(t, exit.Usage, code, args)
+		require.Equal(t, cli.Usage, code, args)
 		require.Contains(t, stderr,
 			fmt.Sprintf("argument %d after ringback is not UTF-8: give texts in UTF-8, and bytes in a file", at))
 		require.NotContains(t, stderr, "xff", "it may be a secret")
@@ -125,7 +123,7 @@ func TestCheck_ExitsWith3IfTheCommandLineIsNotValid(t *testing.T) {
 		{"check", "--no-such-flag"}, {"check", "--timeout", "soon"}, {"check", "--topic", ""},
 	} {
 		code, stdout, stderr := try(t, nil, args...)
-		require.Equal(t, int(check.Unknown), code, args)
+		require.Equal(t, int(cli.CheckUnknown), code, args)
 		require.Regexp(t, "^RINGBACK UNKNOWN - .+\n$", stdout)
 		require.NotEmpty(t, stderr)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/tracing/otlp"
+	"github.com/ringback/ringback/dispatcher/tracing/otlp"
+	"github.com/ringback/ringback/internal/app"
 )
 
 // configCommand is ringback config.

@@ -13,13 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // serving runs a command that serves until the test ends, and returns the URL of its server.
 func serving(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	var stdout, stderr testlog.Log
+	var stdout, stderr testkit.Log
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int)
 	args = append(args, "--addr=127.0.0.1:0", "--store=sqlite:"+filepath.Join(t.TempDir(), "jobs.db"), "--proxy=none")

@@ -9,10 +9,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/internal/app"
 	"github.com/ringback/ringback/internal/inbox"
-	"github.com/ringback/ringback/internal/logbuffer"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 // devCommand is ringback dev.
@@ -41,7 +41,7 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
 		return err
 	}
-	stdout := logbuffer.New(p.stdout) // a blocked stdout must not block the inbox
+	stdout := logs.NewBuffer(p.stdout) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
 	in, err := inbox.Open(ctx, c.Inbox, c.InboxKeys, stdout)
 	if err != nil {
@@ -115,7 +115,7 @@ func (g banner) authorization() string {
 	case len(g.tokens) == 0:
 		return ""
 	case g.tokenFile != "":
-		return ` -H "Authorization: Bearer $(head -n 1 ` + request.ShellWord(g.tokenFile) + `)"`
+		return ` -H "Authorization: Bearer $(head -n 1 ` + cli.ShellWord(g.tokenFile) + `)"`
 	case len(g.tokens) > 1:
 		return ` -H "Authorization: Bearer $(echo "$RINGBACK_TOKEN" | head -n 1)"`
 	default:

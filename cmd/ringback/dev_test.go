@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/cli/request"
+	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/internal/app"
 )
 
 func TestCallableAddr_MapsUnspecifiedToLoopback(t *testing.T) {
@@ -40,7 +40,7 @@ func TestBanner_DoesNotPrintTheToken(t *testing.T) {
 
 func TestShellWord_SurvivesTheShell(t *testing.T) {
 	for _, text := range []string{"plain/file.txt", "", "two words", "it's", `$HOME "x" \ ;`} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+request.ShellWord(text)).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+cli.ShellWord(text)).Output()
 		require.NoError(t, err)
 		require.Equal(t, text, string(out))
 	}

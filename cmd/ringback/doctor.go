@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/url"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/app"
+	"github.com/ringback/ringback/internal/doctor"
 )
 
 // doctorCommand is ringback doctor.

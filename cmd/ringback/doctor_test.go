@@ -14,7 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/doctor"
 )
 
 // resolveOnLoopback makes all lookups ask a resolver of the test, which knows no name.

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ringback/ringback/internal/logbuffer"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 // newLogger returns a logger that writes to stderr in the format of --log. If stderr is a logbuffer.Writer, dropped
 // lines are reported in the same format.
 func newLogger(stderr io.Writer, format string) *slog.Logger {
-	if buffer, ok := stderr.(*logbuffer.Writer); ok {
+	if buffer, ok := stderr.(*logs.Buffer); ok {
 		buffer.SetNote(func(n uint64) []byte {
 			var line bytes.Buffer
 			slog.New(newLogHandler(&line, format)).Warn("log lines dropped: stderr is blocked", "count", n)
@@ -44,7 +44,7 @@ func replaceJSON(_ []string, a slog.Attr) slog.Attr {
 
 // droppedCounter returns stderr's count of dropped lines; nil: stderr drops none.
 func droppedCounter(stderr io.Writer) func() uint64 {
-	if buffer, ok := stderr.(*logbuffer.Writer); ok {
+	if buffer, ok := stderr.(*logs.Buffer); ok {
 		return buffer.Dropped
 	}
 	return nil

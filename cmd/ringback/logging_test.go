@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/logbuffer"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 func TestLogger_JSONHasMillisecondsAndUnits(t *testing.T) {
@@ -40,7 +40,7 @@ func (b *brokenOnce) Write(p []byte) (int, error) {
 
 func TestLogger_ReportsDroppedLinesInItsFormat(t *testing.T) {
 	out := new(brokenOnce)
-	buffer := logbuffer.New(out)
+	buffer := logs.NewBuffer(out)
 	newLogger(buffer, "json").Info("lost")
 	require.True(t, buffer.Close(time.Minute))
 	var line struct {

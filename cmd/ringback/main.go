@@ -33,10 +33,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/cli"
-	"github.com/ringback/ringback/cli/check"
-	"github.com/ringback/ringback/cli/exit"
 	"github.com/ringback/ringback/cli/output"
-	"github.com/ringback/ringback/internal/logbuffer"
+	"github.com/ringback/ringback/internal/logs"
 )
 
 // Exit codes. A supervisor should restart after exitFault, not after exitUsage.
@@ -48,7 +46,7 @@ const (
 
 func main() {
 	// A blocked stderr must delay neither deliveries nor the exit.
-	stderr := logbuffer.New(os.Stderr)
+	stderr := logs.NewBuffer(os.Stderr)
 	exit := func(code int) {
 		stderr.Close(flushTime)
 		os.Exit(code)
@@ -175,8 +173,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		}
 		fmt.Fprintf(stderr, "ringback: try %s --help\n", of)
 		if args[0] == "check" { // its line is what monitoring shows
-			fmt.Fprintln(stdout, check.Line(check.Unknown, output.Printable(exit.FirstLine(err))))
-			return int(check.Unknown)
+			fmt.Fprintln(stdout, cli.CheckLine(cli.CheckUnknown, output.Printable(cli.FirstLine(err))))
+			return int(cli.CheckUnknown)
 		}
 		return exitUsage
 	}
@@ -187,7 +185,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	}
 	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
 		if isClientCommand(command.Selected()) {
-			return exit.Report(stderr, command.Selected(), err)
+			return cli.ReportError(stderr, command.Selected(), err)
 		}
 		printError(stderr, set.locate(err))
 		if _, ok := errors.AsType[*usageError](err); ok {
@@ -200,7 +198,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 
 // unbuffered returns the stderr of commands that people run: what they print comes before they read an answer.
 func unbuffered(stderr io.Writer) io.Writer {
-	if _, is := stderr.(*logbuffer.Writer); is {
+	if _, is := stderr.(*logs.Buffer); is {
 		return os.Stderr
 	}
 	return stderr

@@ -15,16 +15,15 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/cli/check"
-	"github.com/ringback/ringback/cli/exit"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/internal/app"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // try runs a command line that ends without a signal.
 func try(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, errs testlog.Log
+	var out, errs testkit.Log
 	code = run(t.Context(), args, &out, &errs, env)
 	return code, out.String(), errs.String()
 }
@@ -169,8 +168,8 @@ func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
 	away := append(slices.Clone(foreign), "RINGBACK_SERVER=http://127.0.0.1:1", "RINGBACK_ADDR=127.0.0.1:1")
 	for command, want := range map[string]int{
-		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(exit.Unavailable),
-		"check": int(check.Critical),
+		"version": exitOK, "completion bash": exitOK, "health": exitFault, "stats": int(cli.Unavailable),
+		"check": int(cli.CheckCritical),
 	} {
 		code, _, stderr := try(t, away, strings.Fields(command)...)
 		require.Equal(t, want, code, "%s: %s", command, stderr)
@@ -230,7 +229,7 @@ func TestSecret_RejectsAFileWritableByOthers(t *testing.T) {
 	} {
 		require.NoError(t, os.Chmod(file, mode))
 		for _, name := range []string{file, link} {
-			var log testlog.Log
+			var log testkit.Log
 			token, err := secret("token", tokenVariable, "--token-file", "", name,
 				slog.New(slog.NewTextHandler(&log, nil)))
 			if want.refused {

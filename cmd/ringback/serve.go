@@ -11,8 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/internal/secretfile"
+	"github.com/ringback/ringback/internal/app"
+	"github.com/ringback/ringback/internal/fileread"
 )
 
 // storeFlags are the flags of commands that open the stores.
@@ -176,14 +176,14 @@ func secret(what, variable, flag, value, file string, log *slog.Logger) (string,
 	if value != "" {
 		return "", &usageError{fmt.Errorf("%s cannot be combined with %s", variable, flag)}
 	}
-	text, mode, err := secretfile.Read(file)
-	if errors.Is(err, secretfile.ErrWritable) {
+	text, mode, err := fileread.ReadSecret(file)
+	if errors.Is(err, fileread.ErrWritable) {
 		return "", &usageError{fmt.Errorf("%s: %w", flag, err)}
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
-	if secretfile.IsPublic(mode) {
+	if fileread.IsPublic(mode) {
 		log.Warn("secret file is readable by all users: chmod o-r it", "file", file, "mode", fmt.Sprintf("%04o", mode))
 	}
 	return text, nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestUntilSignal_EndsAtAHangup(t *testing.T) {
@@ -22,7 +22,7 @@ func TestUntilSignal_EndsAtAHangup(t *testing.T) {
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	select {
 	case <-ctx.Done():
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		require.Fail(t, "SIGHUP does not end the context")
 	}
 	require.True(t, signal.Ignored(syscall.SIGHUP), "another one is no second signal")

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/app"
-	"github.com/ringback/ringback/tracing/otlp"
+	"github.com/ringback/ringback/dispatcher/tracing/otlp"
+	"github.com/ringback/ringback/internal/app"
 )
 
 const (

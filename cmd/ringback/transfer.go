@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/app"
 )
 
 // exportCommand is ringback export.

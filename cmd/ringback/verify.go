@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ringback/ringback/app"
+	"github.com/ringback/ringback/internal/app"
 )
 
 // verifyCommand is ringback verify.

@@ -1,4 +1,4 @@
-// Package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with
+// package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with
 // receivers that the test scripts, in the fake time of package testing/synctest.
 //
 //	synctest.Test(t, func(t *testing.T) {
@@ -25,14 +25,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/api"
-	"github.com/ringback/ringback/api/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console"
-	"github.com/ringback/ringback/console/inprocess"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/storetest"
@@ -83,15 +81,15 @@ func New(t testing.TB, o Options) *Site {
 	})
 	require.NoError(t, err)
 	service := multistore.New(d, nil, quiet)
-	var tokens []redact.Text
+	var tokens []logs.Secret
 	if o.Tokens {
-		tokens = []redact.Text{RootToken}
+		tokens = []logs.Secret{RootToken}
 	}
 	s := &Site{t: t, cookies: make(map[string]string)}
 	var end []func()
 	s.handler = api.New(api.Options{
 		Service: api.NewService(service), Process: service.Process(), Version: "1.0.0", Logger: quiet,
-		Access: access.Options{Tokens: tokens},
+		Access: api.AccessOptions{Tokens: tokens},
 		Console: func(routes http.Handler, onShutdown func(func()) func() bool) http.Handler {
 			if o.WrapAPI != nil {
 				routes = o.WrapAPI(routes)
@@ -190,7 +188,7 @@ func (s *Site) Client(token string) *client.Client {
 	s.t.Helper()
 	c, err := client.New("http://localhost", client.Options{
 		Token: token, MaxRetries: -1,
-		HTTP: &http.Client{Transport: &inprocess.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}},
+		HTTP: &http.Client{Transport: &console.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}},
 	})
 	require.NoError(s.t, err)
 	return c
@@ -290,7 +288,7 @@ func (s *Site) Stream(ctx context.Context, path string) *http.Response {
 	for name, value := range s.cookies {
 		r.AddCookie(&http.Cookie{Name: name, Value: value}) //nolint:gosec // a request's cookie has no attributes
 	}
-	res, err := (&inprocess.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}).RoundTrip(r)
+	res, err := (&console.Transport{Handler: s.handler, RemoteAddr: "192.0.2.1:1234"}).RoundTrip(r)
 	require.NoError(s.t, err)
 	return res
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 //go:embed all:templates

@@ -47,7 +47,7 @@ func TestFilter_SurvivesURLsAndRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Selection{Filter: full}, selection)
 
-	// Query and Where have the same fields, and leave out none that a filter can have.
+	// query and Where have the same fields, and leave out none that a filter can have.
 	query, selects := reflect.ValueOf(full.Query()), reflect.ValueOf(where)
 	for i := range selects.NumField() {
 		name := selects.Type().Field(i).Name

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // jobData is the data of the page of a job.

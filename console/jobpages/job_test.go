@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/jobpages"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )

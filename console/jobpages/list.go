@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // listData is the data of the list.

@@ -4,10 +4,10 @@ import (
 	"embed"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 //go:embed templates

@@ -4,11 +4,11 @@ import (
 	"embed"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
-	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/job/schedule"
 )
 
 //go:embed templates

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/console/chart"
-	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/job/schedule"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/job/schedule"
 )
 
 func parsed(t testing.TB, spec schedule.Spec) *schedule.Schedule {

@@ -1,4 +1,4 @@
-// Package settingspages has the console's section Settings: whose the token is and what server it is, tokens,
+// package settingspages has the console's section Settings: whose the token is and what server it is, tokens,
 // namespaces, the settings in force of the process, and the doctor's checks of it.
 package settingspages
 
@@ -6,9 +6,9 @@ import (
 	"context"
 	"embed"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/doctor"
 )
 
 //go:embed all:templates

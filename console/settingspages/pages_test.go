@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/inprocess"
 	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/doctor"
 )
 
 const script = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
@@ -455,7 +455,7 @@ func TestNamespaces_AreNotRemovedWhileAJobRuns(t *testing.T) {
 func TestNamespaces_SaysWhenARemovalTakesLongerThanAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, err := client.New(
-			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &console.Transport{
 				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodDelete {
 						<-r.Context().Done()

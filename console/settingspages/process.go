@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
-	"github.com/ringback/ringback/doctor"
+	"github.com/ringback/ringback/internal/doctor"
 )
 
 // inForceData is the data of the view settings-in-force.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // settingsData is the data of the view settings.

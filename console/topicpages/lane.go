@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // laneJobs is the number of jobs on the page of a lane.
@@ -151,6 +151,8 @@ func (p *lanePage) newLead(now time.Time) lead {
 		return lead{"warn", pauseText("Paused", r.PausedBy, r.PausedAt, r.PauseNote, now) + " " + jobs}
 	case len(p.Held) > 0:
 		return p.heldLead(&p.Held[0], jobs, now)
+	case r.Breaker == "open": // and nothing waits for it
+		return lead{"bad", "The breaker is open. " + jobs}
 	case waiting == 0 && r.Running == 0:
 		return lead{Text: "No job waits."}
 	case p.Unknown:

@@ -3,9 +3,9 @@ package topicpages
 import (
 	"embed"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/access"
 )
 
 //go:embed all:templates

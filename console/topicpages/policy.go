@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // policyPage is the data of the form of a policy.

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/inprocess"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
@@ -309,7 +309,7 @@ func TestTopic_IsDeletedInParts(t *testing.T) {
 func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, err := client.New(
-			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &inprocess.Transport{
+			"http://localhost", client.Options{MaxRetries: -1, HTTP: &http.Client{Transport: &console.Transport{
 				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodDelete {
 						<-r.Context().Done()

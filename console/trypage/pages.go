@@ -1,4 +1,4 @@
-// Package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of
+// package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of
 // ringback dev.
 package trypage
 
@@ -7,10 +7,10 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/internal/inbox"
 	"github.com/ringback/ringback/job"
 )

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // Answer is what a page answers: a *Page, a *Part or a *Redirect.

@@ -4,26 +4,26 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/ringback/ringback/internal/invisible"
+	"github.com/ringback/ringback/internal/utf8text"
 )
 
 // showInvisible shows the invisible characters of the texts of a page as escapes. What is sent back as it is,
 // attributes and the contents of textareas, keeps its characters, as references. html/template has escaped < and > in
 // both.
 func showInvisible(html []byte) []byte {
-	if !invisible.In(string(html)) {
+	if !utf8text.HasInvisible(string(html)) {
 		return html
 	}
 	var b bytes.Buffer
 	for written := false; len(html) > 0; written = !written {
-		end, with := bytes.IndexByte(html, '<'), invisible.Escape
+		end, with := bytes.IndexByte(html, '<'), utf8text.EscapeInvisible
 		if written {
 			end, with = endOfTag(html), reference
 		}
 		if end < 0 {
 			end = len(html)
 		}
-		b.WriteString(invisible.Replace(string(html[:end]), with))
+		b.WriteString(utf8text.ReplaceInvisible(string(html[:end]), with))
 		html = html[end:]
 	}
 	return b.Bytes()

@@ -1,8 +1,8 @@
 package web
 
 import (
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // Remedy is the data of the template "remedy": what ends an obstacle.

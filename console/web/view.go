@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // View is the data of a page's templates.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/access"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/access"
 )
 
 // Visit is a request for a page: what is requested, by whom, and how links are written.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
@@ -53,7 +53,7 @@ func get(t *testing.T, s store.Store, id string) job.Job {
 }
 
 // start runs a carrier and a runner on a store until stop is called, which waits for both.
-func start(t *testing.T, s store.Store, handle internaljobs.Handler, logged *testlog.Log) (stop func()) {
+func start(t *testing.T, s store.Store, handle internaljobs.Handler, logged *testkit.Log) (stop func()) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(logged, nil))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -118,7 +118,7 @@ func TestRunner_MakesStepsUntilTheJobIsDone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := storetest.NewModel(storetest.ModelOptions{Shards: shards})
 			c := newCounter(5, time.Hour)
-			start(t, s, c.step, new(testlog.Log))
+			start(t, s, c.step, new(testkit.Log))
 			began := time.Now()
 			for i := range 7 {
 				insert(t, s, newJob(fmt.Sprint("job-", i), fmt.Sprint("lane-", i%3), "0"))
@@ -141,7 +141,7 @@ func TestRunner_MakesStepsUntilTheJobIsDone(t *testing.T) {
 func TestRunner_RetriesFailedStepsWithPausesAndNeverGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
-		logged := new(testlog.Log)
+		logged := new(testkit.Log)
 		var attempts atomic.Int64
 		start(t, s, func(context.Context, *store.ClaimedJob) (internaljobs.Step, error) {
 			switch n := attempts.Add(1); {
@@ -174,7 +174,7 @@ func TestRunner_RepeatsAtMostTheLastStepWhenACallFails(t *testing.T) {
 						s := storetest.Faulty(storetest.NewModel(storetest.ModelOptions{}),
 							storetest.Nth(method, n, fault))
 						c := newCounter(5, time.Second)
-						start(t, s, c.step, new(testlog.Log))
+						start(t, s, c.step, new(testkit.Log))
 						insert(t, s, newJob("a", "a", "0"), newJob("b", "a", "0"))
 						time.Sleep(time.Minute)
 						for _, id := range []string{"a", "b"} {
@@ -192,7 +192,7 @@ func TestRunner_RepeatsAtMostTheLastStepWhenACallFails(t *testing.T) {
 func TestRunner_StoresNothingOfAStepWhoseLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
-		logged := new(testlog.Log)
+		logged := new(testkit.Log)
 		var steps atomic.Int64
 		start(t, s, func(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
 			if steps.Add(1) == 1 {
@@ -215,7 +215,7 @@ func TestRunner_LetsStepsEndWhenItStopsAndReleasesTheRest(t *testing.T) {
 		stop := start(t, s, func(context.Context, *store.ClaimedJob) (internaljobs.Step, error) {
 			time.Sleep(5 * time.Second)
 			return internaljobs.Step{Body: []byte("done"), Done: true}, nil
-		}, new(testlog.Log))
+		}, new(testkit.Log))
 		for i := range 3 {
 			insert(t, s, newJob(fmt.Sprint("job-", i), "a", "")) // one after the other, since they share a queue
 		}
@@ -263,8 +263,8 @@ func TestRunner_SharesJobsWithOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{Shards: 2})
 		c := newCounter(20, 100*time.Millisecond)
-		start(t, s, c.step, new(testlog.Log))
-		start(t, s, c.step, new(testlog.Log))
+		start(t, s, c.step, new(testkit.Log))
+		start(t, s, c.step, new(testkit.Log))
 		for i := range 30 {
 			insert(t, s, newJob(fmt.Sprint("job-", i), fmt.Sprint("lane-", i%5), "0"))
 		}
@@ -285,7 +285,7 @@ func TestRunner_QueuesTakeTurns(t *testing.T) {
 		stop := start(t, s, func(_ context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
 			time.Sleep(time.Second)
 			return internaljobs.Step{Body: j.Body, Done: j.ID == "short"}, nil
-		}, new(testlog.Log))
+		}, new(testkit.Log))
 		time.Sleep(10 * time.Second)
 		insert(t, s, newJob("short", "short", "0"))
 		time.Sleep(10 * time.Second)
@@ -299,7 +299,7 @@ func TestRunner_RefusesABodyThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
 		insert(t, s, newJob("large", "a", "0"))
-		logged := new(testlog.Log)
+		logged := new(testkit.Log)
 		stop := start(t, s, func(context.Context, *store.ClaimedJob) (internaljobs.Step, error) {
 			return internaljobs.Step{Body: make([]byte, job.MaxBody+1)}, nil
 		}, logged)
@@ -335,7 +335,7 @@ func TestRunner_ReleasesWhatAClaimInFlightHasClaimedWhenItStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewModel(storetest.ModelOptions{})
 		c := newCounter(1, 0)
-		stop := start(t, slowReply{s}, c.step, new(testlog.Log))
+		stop := start(t, slowReply{s}, c.step, new(testkit.Log))
 		insert(t, s, newJob("a", "a", "0"))
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, job.Running, get(t, s, "a").State)
@@ -357,7 +357,7 @@ func TestRunner_PausesForJobsThatFailAfterManyOthers(t *testing.T) {
 			defer mu.Unlock()
 			steps[j.ID]++
 			return internaljobs.Step{}, errors.New("not now")
-		}, new(testlog.Log))
+		}, new(testkit.Log))
 		jobs := make([]store.NewJob, 1020)
 		for i := range jobs {
 			jobs[i] = newJob(fmt.Sprint("gone-", i), fmt.Sprint("lane-", i%20), "")

@@ -16,11 +16,11 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tenancy"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/livetail"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -100,14 +100,14 @@ type fixture struct {
 	*receiver
 
 	main, eu *engine
-	log      *testlog.Log
+	log      *testkit.Log
 }
 
 // start runs a Service. open decides whether eu can be opened; nil: it is open from the start.
 func start(t *testing.T, open func() error) *fixture {
 	t.Helper()
 	f := &fixture{
-		main: newEngine(), eu: newEngine(), log: new(testlog.Log),
+		main: newEngine(), eu: newEngine(), log: new(testkit.Log),
 		receiver: &receiver{seen: make(map[string]int)},
 	}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
@@ -301,7 +301,7 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 func TestService_LogsAtItsStartWhichStoreIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil)
-		var logged testlog.Log
+		var logged testkit.Log
 		log := slog.New(slog.NewTextHandler(&logged, nil))
 		d, err := dispatcher.New(dispatcher.Options{Store: f.main, Deliverer: f.receiver, Logger: log})
 		require.NoError(t, err)

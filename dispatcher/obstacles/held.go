@@ -1,4 +1,4 @@
-// Package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
+// package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
 // hold jobs back. Each obstacle is found and put into words in one place, for both.
 //
 // A Finder only reads. It knows this process's pool, but not those of other processes, and reports only secrets that
@@ -31,9 +31,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/dispatcher/secrets"
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -69,7 +69,7 @@ const logInterval = 10 * time.Second
 // Options configures a Finder.
 type Options struct {
 	Store    *router.Router
-	Policies *policies.Cache
+	Policies *documents.Policies
 	Sealer   *secrets.Sealer
 	// NoKey is set in a process that needs no key, because it does not deliver, and has none.
 	NoKey bool
@@ -81,12 +81,12 @@ type Options struct {
 // Finder finds obstacles.
 type Finder struct {
 	opts Options
-	log  limitedlog.Log
+	log  logs.Limited
 }
 
 // New returns a Finder.
 func New(opts Options) *Finder {
-	return &Finder{opts: opts, log: limitedlog.Log{Logger: opts.Logger, Interval: logInterval}}
+	return &Finder{opts: opts, log: logs.Limited{Logger: opts.Logger, Interval: logInterval}}
 }
 
 // HeldLanes returns the lanes that a filter selects and that hold jobs back now. Details that cannot be read are left

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -15,7 +15,7 @@ import (
 // subject is a lane with the settings that decide over its jobs. Its methods return obstacles of the lane; nil: none.
 type subject struct {
 	queue    job.Queue
-	topic    *policies.Topic
+	topic    *documents.Topic
 	settings store.Lane
 	names    names
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/policies"
+	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -19,7 +19,7 @@ type search struct {
 	// topicsUntil and lanesUntil are when no more topics, and lanes, are looked at.
 	topicsUntil, lanesUntil time.Time
 
-	stored   *policies.Set
+	stored   *documents.PolicySet
 	topics   []*topic
 	found    []*lane // those that hold jobs back, or may do so by their rate or order
 	lookedAt int
@@ -29,7 +29,7 @@ type search struct {
 // topic is a topic with unfinished jobs.
 type topic struct {
 	store.TopicStats
-	policy *policies.Topic
+	policy *documents.Topic
 	// rateUntil is when the topic's rate grants the next start; zero: now.
 	rateUntil time.Time
 	// settings are those of the lanes that have some, allSettings that no other lane has.

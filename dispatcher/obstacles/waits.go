@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -68,7 +68,7 @@ const (
 type Puller struct {
 	opts       Options
 	log        *slog.Logger
-	attemptLog limitedlog.Log
+	attemptLog logs.Limited
 	key        *leaseKey
 	shards     []store.Shard
 	stopping   chan struct{}  // closed when Run's context ends
@@ -91,7 +91,7 @@ func New(opts Options) *Puller {
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
 	}
 	p.key = newLeaseKey(opts.Store, p.log)
-	p.attemptLog = limitedlog.Log{Logger: p.log, Burst: 100}
+	p.attemptLog = logs.Limited{Logger: p.log, Burst: 100}
 	return p
 }
 

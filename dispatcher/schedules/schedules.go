@@ -1,4 +1,4 @@
-// Package schedules runs schedules: each tick of a schedule registers one job.
+// package schedules runs schedules: each tick of a schedule registers one job.
 //
 // A schedule is a document, which only requests change, and an internal job that never ends while the document exists.
 // The job is due at the next tick. Its step reads the document, decides which ticks run, and its settlement writes
@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 

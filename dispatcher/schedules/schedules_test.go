@@ -19,11 +19,11 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/schedules"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
@@ -209,7 +209,7 @@ func TestSchedules_MakeOneJobOfEachTickWhateverDies(t *testing.T) {
 		set := every(period)
 		set.CatchUp.Runs = store.CatchUpAll // some die several times in a tick
 		put(t, s, set)
-		for end := time.Now().Add(testlevel.Of(25*time.Minute, time.Hour)); time.Now().Before(end); {
+		for end := time.Now().Add(testkit.Of(25*time.Minute, time.Hour)); time.Now().Before(end); {
 			time.Sleep(5 * time.Second)
 			for _, replace := range processes {
 				replace()
@@ -278,7 +278,7 @@ func TestSchedules_CostNothingBetweenTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { without = calls(t, func(store.Store) {}) })
 	synctest.Test(t, func(t *testing.T) {
 		with = calls(t, func(s store.Store) {
-			for i := range testlevel.Of(200, store.MaxSchedules) {
+			for i := range testkit.Of(200, store.MaxSchedules) {
 				_, err := service(s, new(registrar)).Put(t.Context(), ns, "s"+
 					strconv.Itoa(i), 0, func(stored *store.Schedule) error {
 					stored.ScheduleSettings = settings(schedule.Spec{Cron: "0 8 1 6 *", Timezone: "Europe/Berlin"})

@@ -10,8 +10,8 @@ import (
 	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )

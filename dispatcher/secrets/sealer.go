@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/dispatcher/seal"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/seal"
 	"github.com/ringback/ringback/sign"
 	"github.com/ringback/ringback/store"
 )
@@ -18,12 +18,12 @@ import (
 type Sealer struct {
 	box         *seal.Box
 	log         *slog.Logger
-	unopenedLog limitedlog.Log // for headers that cannot be opened
+	unopenedLog logs.Limited // for headers that cannot be opened
 }
 
 // New returns a Sealer.
 func New(box *seal.Box, log *slog.Logger) *Sealer {
-	return &Sealer{box: box, log: log, unopenedLog: limitedlog.Log{Logger: log, Interval: 10 * time.Second}}
+	return &Sealer{box: box, log: log, unopenedLog: logs.Limited{Logger: log, Interval: 10 * time.Second}}
 }
 
 // ErrCannotSeal is returned if stored secrets are sealed and this process has no key to seal another.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -123,7 +123,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 			store.WorkPurge: "Purge", store.WorkCancel: "Cancel", store.WorkRun: "Replace", store.WorkEdit: "Replace",
 		}[action]} {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
-				for _, nth := range testlevel.Of([]int{4}, []int{1, 4}) {
+				for _, nth := range testkit.Of([]int{4}, []int{1, 4}) {
 					t.Run(fmt.Sprint(action, method, fault, nth), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							model := newModel(3)
@@ -162,7 +162,7 @@ func TestWork_ChangesEachJobOnceWhateverCallFails(t *testing.T) {
 func TestWork_ChangesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 	const n = 100
 	for action, order := range orders() {
-		for _, at := range testlevel.Of([]int{3}, []int{1, 3, 4}) {
+		for _, at := range testkit.Of([]int{3}, []int{1, 3, 4}) {
 			for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
 				synctest.Test(t, func(t *testing.T) {
 					model := newModel(3)

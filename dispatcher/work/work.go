@@ -1,4 +1,4 @@
-// Package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal
+// package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal
 // job whose body is its order and its progress. Each step executes the plan that the step before has stored, of up to
 // 500 jobs with the version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each
 // job once:
@@ -18,7 +18,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/pace"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -83,7 +82,7 @@ func (s *status) limited() bool { return s.Rate.Limited() || s.LaneRate.Limited(
 func (p *progress) ended() bool { return p.Action == store.WorkRevive || p.Action == store.WorkPurge }
 
 // pacer restores the pace, whose times count from CreatedAt.
-func (p *progress) pacer() (*pace.Pacer, error) { return pace.Restore(p.Rate, p.LaneRate, p.Pace) }
+func (p *progress) pacer() (*pacer, error) { return restore(p.Rate, p.LaneRate, p.Pace) }
 
 // forget drops what only steps need.
 func (p *progress) forget() {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/work"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -165,10 +165,10 @@ func newModel(shards int) store.Store {
 }
 
 func TestWork_RevivesEachJobOnceWhateverCallFails(t *testing.T) {
-	n := testlevel.Of(520, 700) // more than a batch
+	n := testkit.Of(520, 700) // more than a batch
 	for _, method := range []string{"", "Claim", "Settle", "Revive", "Wait", "Carry"} {
 		for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
-			for _, nth := range testlevel.Of([]int{2, 5}, []int{1, 3, 5, 7}) {
+			for _, nth := range testkit.Of([]int{2, 5}, []int{1, 3, 5, 7}) {
 				t.Run(fmt.Sprint(method, fault, nth), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := newModel(3)
@@ -214,7 +214,7 @@ func lostFor(method string, nth int, while time.Duration, fault storetest.Fault)
 // has revived have died again.
 func TestWork_RevivesEachJobOnceWhenAStepIsRepeatedLater(t *testing.T) {
 	const n = 600
-	for _, at := range testlevel.Of([]int{3, 6}, []int{1, 3, 5, 6}) {
+	for _, at := range testkit.Of([]int{3, 6}, []int{1, 3, 5, 6}) {
 		for _, fault := range []storetest.Fault{storetest.Before, storetest.LostReply} {
 			synctest.Test(t, func(t *testing.T) {
 				model := newModel(3)
@@ -380,7 +380,7 @@ func TestWork_KeepsItsRatesExactlyAlsoWhenStepsAreRepeated(t *testing.T) {
 		{{Starts: 30, Per: time.Second}, {Starts: 90, Per: time.Second}},
 		{{Starts: 1000, Per: time.Second}, {Starts: 300, Per: time.Second}},
 	}
-	some := all[:testlevel.Of(2, len(all))]
+	some := all[:testkit.Of(2, len(all))]
 	for faulty, pairs := range map[bool][][2]policy.Rate{false: all, true: some} {
 		for _, rates := range pairs {
 			t.Run(fmt.Sprint(faulty, rates), func(t *testing.T) {

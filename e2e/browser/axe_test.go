@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // installAxe returns the source of axe-core, from its npm package.
@@ -26,7 +26,7 @@ var installAxe = sync.OnceValues(func() (string, error) {
 	if err := os.CopyFS(dir, os.DirFS("axe")); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*testkit.MustCome)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
 	cmd.Dir = dir

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // flow is something that people do in the console.
@@ -133,7 +133,7 @@ func changePolicy(t *testing.T, b *tab) {
 
 func mendLane(t *testing.T, b *tab) {
 	b.goTo("topics/shop.refunds/lanes/bank.example.com:443")
-	b.waitText("Its breaker is open")
+	b.waitText("The breaker is open")
 	b.fill("#f-note", "the bank moves")
 	b.button("Pause the lane")
 	b.waitText("the bank moves")
@@ -282,7 +282,7 @@ func TestFlows_WithoutJavaScript(t *testing.T) {
 	b.goTo("topics/shop.orders/policy")
 	b.fill("#f-ladder", "9s, 9m")
 	b.button("Save")
-	ctx, cancel := context.WithTimeout(t.Context(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.MustCome)
 	defer cancel()
 	topic, err := s.api.GetTopic(ctx, "shop.orders")
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // programs are the names of the browser: on Debian, other Linux systems, and macOS.
@@ -72,7 +72,7 @@ func (b *sharedBrowser) stop() error {
 	if b.ctx == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(b.ctx, testkit.MustCome)
 	defer cancel()
 	return chromedp.Cancel(ctx)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // hostile is a text that would show a dialog if it became part of a page.
@@ -22,7 +22,7 @@ var longName = "long." + strings.Repeat("m", 59)
 // namespace. The note is in what people and programs write: bodies and reasons of pauses.
 func (s *service) seed(t *testing.T, note string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.MustCome)
 	defer cancel()
 	good, down, slow := "http://"+s.inbox+"/", "http://"+s.inbox+"/status/503", "http://"+s.inbox+"/slow/2m"
 	topics := map[string]client.Policy{
@@ -100,7 +100,7 @@ func (s *service) seed(t *testing.T, note string) {
 	require.Eventually(t, func() bool {
 		stats, err := s.api.Stats(ctx)
 		return err == nil && stats.Totals.Dead == 4 && stats.Totals.Delivered >= 2 && stats.Totals.BreakersOpen >= 1
-	}, testlevel.MustCome, 20*time.Millisecond, "the jobs do not reach their states")
+	}, testkit.MustCome, 20*time.Millisecond, "the jobs do not reach their states")
 }
 
 // reviveAll starts work that takes minutes, and returns its id.

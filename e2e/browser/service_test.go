@@ -23,8 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/internal/gobuild"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // rootToken is the root token of the services.
@@ -42,11 +41,11 @@ var buildRingback = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*testkit.MustCome)
 	defer cancel()
 	binary := filepath.Join(dir, "ringback")
 	built = binary
-	if out, err := gobuild.Command(ctx, "build", "-o", binary, "../../cmd/ringback").CombinedOutput(); err != nil {
+	if out, err := testkit.GoCommand(ctx, "build", "-o", binary, "../../cmd/ringback").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build ringback: %w\n%s", err, out)
 	}
 	return binary, nil
@@ -80,7 +79,7 @@ func startService(t *testing.T, store string) *service {
 	cmd := exec.CommandContext(ctx, binary, "dev", "--addr=127.0.0.1:0", "--inbox=127.0.0.1:0", "--store="+store,
 		"--token-file="+tokens, "--log=json", "--grace=2s")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = testlevel.MustCome
+	cmd.WaitDelay = testkit.MustCome
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "RINGBACK_") {
 			cmd.Env = append(cmd.Env, pair)
@@ -112,7 +111,7 @@ func startService(t *testing.T, store string) *service {
 		_, err := s.api.Ready(t.Context())
 		return err == nil
 	}
-	require.Eventually(t, ready, testlevel.MustCome, 10*time.Millisecond)
+	require.Eventually(t, ready, testkit.MustCome, 10*time.Millisecond)
 	return s
 }
 
@@ -122,7 +121,7 @@ func receive(t *testing.T, from <-chan string) string {
 	select {
 	case text := <-from:
 		return text
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		t.Fatal("the service does not say where it listens")
 		return ""
 	}

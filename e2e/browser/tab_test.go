@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // tab is a tab of the browser, on a service.
@@ -52,7 +52,7 @@ func (b *tab) in(t *testing.T) *tab { return &tab{t: t, ctx: b.ctx, s: b.s} }
 // do runs actions.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(b.ctx, testkit.MustCome)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		require.NoError(b.t, err, "at %s:\n%s", b.location(), b.describe())
@@ -67,7 +67,7 @@ func (b *tab) location() string {
 
 // describe returns the text of the page, for failures.
 func (b *tab) describe() string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), testkit.MustCome)
 	defer cancel()
 	text, err := chromedp.Run(ctx,
 		chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 1500) : ""`))
@@ -125,7 +125,7 @@ func (b *tab) submit(selector string) {
 // wait waits until an expression is true. It cannot be evaluated while the browser goes to another page.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	end := time.Now().Add(testlevel.MustCome)
+	end := time.Now().Add(testkit.MustCome)
 	for {
 		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
 		if err == nil && is {

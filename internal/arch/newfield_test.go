@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/gobuild"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // The price of a change: testdata/newfield/SUBJECT.diff has the changes of somebody who adds a field to jobs, to the
@@ -41,10 +41,10 @@ var driftTests = map[string][]string{
 		"TestTexts_", "TestDocs_ListEveryCommand", "TestClientCommands_HaveAnExampleThatParses",
 		"TestFaces_HaveTheNewFieldsAndTheRoute",
 	},
-	"./console/form": {"TestForm_HasEveryMemberOnce"},
-	"./job/codec":    {"TestFingerprint_CoversEveryField"},
-	"./policy":       {"TestWithDefaults_FillsUnsetFields"},
-	"./transfer":     {"TestJobLine_HasEveryField"},
+	"./console/form":        {"TestForm_HasEveryMemberOnce"},
+	"./job/codec":           {"TestFingerprint_CoversEveryField"},
+	"./policy":              {"TestWithDefaults_FillsUnsetFields"},
+	"./dispatcher/transfer": {"TestJobLine_HasEveryField"},
 }
 
 // hunk replaces lines of a file.
@@ -140,7 +140,7 @@ func (h hunk) apply(t *testing.T, dir, subject string) {
 // runGo runs the go command in a folder, and returns what it prints.
 func runGo(t *testing.T, dir, subcommand string, args ...string) string {
 	t.Helper()
-	cmd := gobuild.Command(t.Context(), subcommand, args...)
+	cmd := testkit.GoCommand(t.Context(), subcommand, args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

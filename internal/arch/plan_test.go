@@ -12,95 +12,56 @@ type row struct {
 // plan is the import table. A row may only name rows above it. A package without a row fails the test.
 var plan = []row{
 	{
-		pkg:    "internal/logbuffer",
-		reason: "a log reader that blocks does not block the process; knows lines only",
+		pkg: "internal/logs",
+		reason: "bounds log lines, keeps a log reader from blocking the process, and has the type of secrets " +
+			"that print as [redacted]; knows nothing else",
 	},
 	{
-		pkg:    "internal/limitedlog",
-		reason: "bounds the log lines of one kind; knows nothing else",
+		pkg: "internal/utf8text",
+		reason: "byte order marks, UTF-16 and characters that would not be seen, for all that read or show " +
+			"texts; knows nothing of what they say",
 	},
 	{
-		pkg:    "internal/redact",
-		reason: "secrets of flags and variables print as [redacted] wherever they go; knows nothing else",
+		pkg: "internal/fileread",
+		reason: "reads files with secrets and files in PEM, and sees that a file has changed; knows no " +
+			"file's use",
+		ours: []string{"internal/utf8text"},
 	},
 	{
-		pkg: "internal/invisible",
-		reason: "which characters of a text would not be seen, for pages, files and terminals alike; knows nothing " +
-			"else",
+		pkg: "policy",
+		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, only how texts " +
+			"are read",
+		ours: []string{"internal/utf8text"},
 	},
 	{
-		pkg:    "internal/utf8text",
-		reason: "byte order marks and UTF-16, for all that read texts; knows nothing of what they say",
-	},
-	{
-		pkg:    "internal/pemfile",
-		reason: "files in PEM whose blocks are all read or refused, for server and checks; knows no certificate's use",
-		ours:   []string{"internal/utf8text"},
-	},
-	{
-		pkg:    "internal/secretfile",
-		reason: "reads files with secrets and checks their modes, for server and commands; knows no secret's use",
-		ours:   []string{"internal/utf8text"},
-	},
-	{
-		pkg:    "internal/filewatch",
-		reason: "sees that a file has changed; knows no file's content",
-	},
-	{
-		pkg:    "policy",
-		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, only how texts are read",
-		ours:   []string{"internal/utf8text"},
-	},
-	{
-		pkg:    "sign",
-		reason: "signs and verifies requests; public, receivers import it too, so it needs the standard library alone",
-	},
-	{
-		pkg: "client/internal/wire",
-		reason: "the JSON of the API as the client has it; part of a public package, so it needs the standard " +
+		pkg: "sign",
+		reason: "signs and verifies requests; public, receivers import it too, so it needs the standard " +
 			"library alone",
 	},
 	{
-		pkg:    "client/internal/sse",
-		reason: "reads server-sent events; knows none of them",
+		pkg: "client/internal/wire",
+		reason: "the JSON of the API as the client has it; part of a public package, so it needs the " +
+			"standard library alone",
 	},
 	{
-		pkg:    "client/internal/retry",
-		reason: "waits between tries, and knows which faults of connections may pass; knows no request",
-	},
-	{
-		pkg:    "client/internal/ndjson",
-		reason: "sends and reads lines at once; does not know what they say",
-		ours:   []string{"client/internal/retry"},
-	},
-	{
-		pkg:    "client/internal/batch",
-		reason: "lines that are sent until each has a result; makes no request, so that its loop can be read alone",
-		ours:   []string{"client/internal/ndjson", "client/internal/retry"},
-	},
-	{
-		pkg:    "client/internal/consume",
-		reason: "the loop of a consumer: calls, leases, reports; makes no request, so that its loop can be read alone",
-		ours:   []string{"client/internal/retry"},
+		pkg: "client/internal/stream",
+		reason: "what the client's long requests are made of: lines sent and read at once, events, retries, " +
+			"batches, work; part of a public package",
 	},
 	{
 		pkg: "client",
-		reason: "the Go client of the API; public, programs import it, so it needs the standard library alone and " +
-			"nothing of the server",
-		ours: []string{
-			"client/internal/batch", "client/internal/consume", "client/internal/ndjson", "client/internal/retry",
-			"client/internal/sse",
-			"client/internal/wire",
-		},
+		reason: "the Go client of the API; public, programs import it, so it needs the standard library " +
+			"alone and nothing of the server",
+		ours: []string{"client/internal/stream", "client/internal/wire"},
 	},
 	{
 		pkg: "client/outbox",
-		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and nothing " +
-			"but the client",
-		ours: []string{"client", "client/internal/retry"},
+		reason: "registers jobs in transactions of a program's database; public, so it brings no driver and " +
+			"nothing but the client",
+		ours: []string{"client", "client/internal/stream"},
 	},
 	{
-		pkg:    "seal",
+		pkg:    "dispatcher/seal",
 		reason: "encrypts secrets where they are kept; knows nothing of what they are for",
 		others: []string{"golang.org/x/crypto"},
 	},
@@ -111,15 +72,15 @@ var plan = []row{
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
-		pkg: "schedule",
-		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and tables can " +
-			"hold it",
+		pkg: "job/schedule",
+		reason: "the ticks of cron texts and intervals, time zones; pure, so that all processes agree and " +
+			"tables can hold it",
 		ours: []string{"job"},
 	},
 	{
-		pkg: "access",
-		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; knows " +
-			"no request",
+		pkg: "internal/access",
+		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; " +
+			"knows no request",
 		ours: []string{"job"},
 	},
 	{
@@ -135,7 +96,7 @@ var plan = []row{
 	{
 		pkg:    "store",
 		reason: "the contract of an engine; knows no engine",
-		ours:   []string{"job", "job/codec", "policy", "schedule"},
+		ours:   []string{"job", "job/codec", "job/schedule", "policy"},
 	},
 	{
 		pkg:    "store/router",
@@ -143,21 +104,16 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
-		pkg:    "store/localtail",
-		reason: "store.Tail in memory, for the engines that one process uses; knows no engine",
-		ours:   []string{"store"},
-	},
-	{
 		pkg: "store/sqlite/file",
-		reason: "the files of a database: paths, locks, and whether they are still the same; opens no connection, " +
-			"knows no jobs",
+		reason: "the files of a database: paths, locks, and whether they are still the same; opens no " +
+			"connection, knows no jobs",
 		ours:   []string{"store"},
 		others: []string{"github.com/gofrs/flock"},
 	},
 	{
 		pkg: "store/sqlite/db",
-		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs nor their " +
-			"tables",
+		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs " +
+			"nor their tables",
 		ours:   []string{"store", "store/sqlite/file"},
 		others: []string{"modernc.org/sqlite"},
 	},
@@ -171,102 +127,58 @@ var plan = []row{
 		ours:   []string{"job", "job/codec", "policy", "store/sqlite/clock", "store/sqlite/db"},
 	},
 	{
-		pkg: "store/sqlite/audit",
-		reason: "compares the tables with each other, and repairs them while no process uses them; knows neither " +
-			"writer nor memory",
-		ours: []string{"job", "job/codec", "store", "store/sqlite/db", "store/sqlite/table"},
-	},
-	{
-		pkg:    "store/sqlite/throttle",
-		reason: "cooldowns, breakers and windows of starts as immutable values; knows no queues",
-		ours:   []string{"policy", "store", "store/sqlite/clock", "store/sqlite/db"},
-	},
-	{
 		pkg:    "store/sqlite/memory",
 		reason: "what the writer knows of queues, topics and leases, as plain data; asks no database",
 		ours: []string{
 			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/table",
-			"store/sqlite/throttle",
 		},
 	},
 	{
-		pkg:    "store/sqlite/query",
-		reason: "reads of jobs from a snapshot; knows neither the writer nor its memory",
-		ours: []string{
-			"internal/limitedlog", "job", "store", "store/sqlite/clock", "store/sqlite/db",
-			"store/sqlite/table",
-		},
-	},
-	{
-		pkg:    "store/sqlite/work",
-		reason: "changes of database and memory that are undone together; knows no call of the contract",
+		pkg:    "store/sqlite/unit",
+		reason: "the unit of work: what one transaction reads and writes of the engine's records",
 		ours: []string{
 			"job", "policy", "store", "store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory",
 			"store/sqlite/table",
-			"store/sqlite/throttle",
-		},
-	},
-	{
-		pkg:    "store/sqlite/keeper",
-		reason: "what the carrier does: rounds, retention, alarms; knows neither claims nor settlements",
-		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/sqlite/clock", "store/sqlite/db",
-			"store/sqlite/memory",
-			"store/sqlite/table", "store/sqlite/work",
 		},
 	},
 	{
 		pkg:    "store/sqlite",
 		reason: "an engine, used through the contract only",
 		ours: []string{
-			"internal/limitedlog", "job", "policy", "store", "store/localtail", "store/sqlite/audit",
-			"store/sqlite/clock", "store/sqlite/db", "store/sqlite/memory", "store/sqlite/query",
-			"store/sqlite/keeper", "store/sqlite/table", "store/sqlite/throttle", "store/sqlite/work",
+			"internal/logs", "job", "job/codec", "policy", "store", "store/sqlite/clock", "store/sqlite/db",
+			"store/sqlite/memory", "store/sqlite/table", "store/sqlite/unit",
 		},
 	},
 	{
 		pkg: "store/redis/connect",
-		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read and tested " +
-			"alone",
-		ours:   []string{"internal/pemfile", "job", "store"},
+		reason: "connections to Redis servers; knows neither keys' meaning nor scripts, so it can be read " +
+			"and tested alone",
+		ours:   []string{"internal/fileread", "job", "store"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg: "store/redis/layout",
-		reason: "keys, records and the other stored forms; does no I/O and imports no client, so that tables can " +
-			"hold it",
-		ours: []string{"job", "job/codec", "policy", "store"},
-	},
-	{
-		pkg: "store/redis/script",
-		reason: "assembles and runs Lua scripts; knows no operation, so that each package keeps its scripts beside " +
-			"their callers",
-		ours:   []string{"job", "policy", "store", "store/redis/connect", "store/redis/layout"},
+		reason: "keys, records and the other stored forms; does no I/O and imports no client, so that tables " +
+			"can hold it",
+		ours:   []string{"job", "job/codec", "policy", "store", "store/redis/connect"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/shard",
 		reason: "what all operations on a shard share; knows no operation",
-		ours: []string{
-			"internal/limitedlog", "job", "store", "store/redis/connect", "store/redis/layout",
-			"store/redis/script",
-		},
+		ours:   []string{"internal/logs", "job", "store", "store/redis/connect", "store/redis/layout"},
 	},
 	{
 		pkg:    "store/redis/health",
 		reason: "watches servers and data beside the calls; knows no jobs",
-		ours: []string{
-			"store", "store/redis/connect", "store/redis/layout", "store/redis/script",
-			"store/redis/shard",
-		},
+		ours:   []string{"store", "store/redis/connect", "store/redis/layout", "store/redis/shard"},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/settings",
 		reason: "store.Settings and the limits that scripts read; knows no jobs",
 		ours: []string{
-			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script",
-			"store/redis/shard",
+			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/shard",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
@@ -274,8 +186,7 @@ var plan = []row{
 		pkg:    "store/redis/counts",
 		reason: "store.Counts; changes nothing",
 		ours: []string{
-			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/script",
-			"store/redis/shard",
+			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/shard",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
@@ -283,8 +194,8 @@ var plan = []row{
 		pkg:    "store/redis/jobs",
 		reason: "store.Jobs",
 		ours: []string{
-			"job", "job/codec", "store/redis/health", "store", "store/redis/connect", "store/redis/layout",
-			"store/redis/script", "store/redis/shard",
+			"job", "job/codec", "store", "store/redis/connect", "store/redis/health", "store/redis/layout",
+			"store/redis/shard",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
@@ -292,8 +203,8 @@ var plan = []row{
 		pkg:    "store/redis/queue",
 		reason: "store.Queue",
 		ours: []string{
-			"job", "policy", "store/redis/settings", "store", "store/redis/connect", "store/redis/layout",
-			"store/redis/script", "store/redis/shard",
+			"job", "policy", "store", "store/redis/connect", "store/redis/layout", "store/redis/settings",
+			"store/redis/shard",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
@@ -301,8 +212,7 @@ var plan = []row{
 		pkg:    "store/redis/repair",
 		reason: "repairs a shard after a crash; moves nothing that is due",
 		ours: []string{
-			"job", "store/redis/health", "store", "store/redis/connect", "store/redis/layout",
-			"store/redis/script", "store/redis/shard",
+			"store", "store/redis/connect", "store/redis/health", "store/redis/layout", "store/redis/shard",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
@@ -310,39 +220,35 @@ var plan = []row{
 		pkg:    "store/redis/keeper",
 		reason: "store.Keeper, but for repairs",
 		ours: []string{
-			"internal/limitedlog", "job", "store/redis/repair", "store/redis/settings", "store",
-			"store/redis/connect", "store/redis/layout", "store/redis/script", "store/redis/shard",
+			"internal/logs", "job", "store", "store/redis/connect", "store/redis/layout", "store/redis/repair",
+			"store/redis/settings", "store/redis/shard",
 		},
-		others: []string{"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4"},
+		others: []string{"github.com/go-redsync/redsync/v4", "github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/tail",
 		reason: "store.Tail; knows neither jobs nor what the messages say",
-		ours:   []string{"store", "store/redis/layout", "store/redis/script"},
+		ours:   []string{"store", "store/redis/layout"},
 	},
 	{
 		pkg:    "store/redis",
 		reason: "an engine, like store/sqlite: the sum of its packages",
 		ours: []string{
 			"job", "policy", "store", "store/redis/connect", "store/redis/counts", "store/redis/health",
-			"store/redis/jobs",
-			"store/redis/keeper", "store/redis/layout", "store/redis/queue", "store/redis/repair", "store/redis/script",
-			"store/redis/settings",
-			"store/redis/shard", "store/redis/tail",
+			"store/redis/jobs", "store/redis/keeper", "store/redis/layout", "store/redis/queue",
+			"store/redis/repair", "store/redis/settings", "store/redis/shard", "store/redis/tail",
 		},
 	},
 	{
-		pkg:    "internal/testlevel",
-		reason: "how much tests do, and how long they wait; never shipped",
+		pkg: "internal/testkit",
+		reason: "which tests run, how long they wait, what they log, and the go command with the flags of " +
+			"the build",
 	},
 	{
 		pkg: "store/storetest",
-		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, never " +
-			"shipped",
-		ours: []string{
-			"internal/testlevel", "job", "job/codec", "policy", "store", "store/localtail",
-			"store/router",
-		},
+		reason: "the suite that every engine must pass and the model it is compared with; knows no engine, " +
+			"never shipped",
+		ours:   []string{"internal/testkit", "job", "job/codec", "policy", "store", "store/router"},
 		others: []string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 	},
 	{
@@ -361,9 +267,9 @@ var plan = []row{
 	},
 	{
 		pkg: "notify/conn",
-		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share none over " +
-			"HTTP/1",
-		ours: []string{"internal/pemfile", "job", "notify/guard", "notify/h1"},
+		reason: "opens, shares and bounds connections; of a job it knows the queue, so that queues share " +
+			"none over HTTP/1",
+		ours: []string{"internal/fileread", "job", "notify/guard", "notify/h1"},
 	},
 	{
 		pkg:    "notify",
@@ -373,21 +279,21 @@ var plan = []row{
 	},
 	{
 		pkg: "pool/sched",
-		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, tested " +
-			"alone",
+		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, " +
+			"tested alone",
 		ours: []string{"job", "policy", "store"},
 	},
 	{
 		pkg:    "pool",
 		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
-		ours:   []string{"internal/limitedlog", "job", "policy", "pool/sched", "store"},
+		ours:   []string{"internal/logs", "job", "policy", "pool/sched", "store"},
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
-		pkg: "livetail",
-		reason: "events from the processes where they happen to the clients that watch; knows neither the pool nor " +
-			"HTTP",
-		ours: []string{"access", "internal/limitedlog", "job", "policy", "store"},
+		pkg: "dispatcher/livetail",
+		reason: "events from the processes where they happen to the clients that watch; knows neither the " +
+			"pool nor HTTP",
+		ours: []string{"internal/access", "internal/logs", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/ends",
@@ -395,13 +301,14 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
-		pkg:    "dispatcher/budget",
-		reason: "divides the time of a search into calls; knows no store",
+		pkg:    "dispatcher/secrets",
+		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
+		ours:   []string{"dispatcher/seal", "internal/logs", "job", "policy", "sign", "store"},
 	},
 	{
-		pkg:    "dispatcher/grouping",
-		reason: "counts the jobs of pages that it is given a way to read; knows no filter's meaning",
-		ours:   []string{"dispatcher/budget", "job", "store"},
+		pkg:    "dispatcher/documents",
+		reason: "caches the documents of one kind, and says who changes one; knows none of the kinds",
+		ours:   []string{"dispatcher/secrets", "internal/access", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/internaljobs",
@@ -409,132 +316,86 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
-		pkg:    "dispatcher/handlers",
-		reason: "an attempt that calls a Go function; knows no store",
-		ours:   []string{"internal/limitedlog", "job", "policy"},
-	},
-	{
-		pkg:    "dispatcher/secrets",
-		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
-		ours:   []string{"internal/limitedlog", "job", "policy", "seal", "sign", "store"},
-	},
-	{
-		pkg:    "dispatcher/documents",
-		reason: "caches the documents of one kind, and says who changes one; knows none of the kinds",
-		ours:   []string{"access", "job", "policy", "store"},
-	},
-	{
-		pkg:    "dispatcher/policies",
-		reason: "caches the policies of topics with their credentials; knows no jobs",
-		ours:   []string{"dispatcher/documents", "dispatcher/secrets", "policy", "store"},
-	},
-	{
-		pkg:    "dispatcher/pace",
-		reason: "spreads starts over time; is given all times, so that tables can hold it",
-		ours:   []string{"job", "policy"},
-	},
-	{
-		pkg:    "dispatcher/tenancy",
-		reason: "tokens and namespaces in the store; decisions about them are made in access",
-		ours:   []string{"access", "dispatcher/documents", "job", "policy", "store"},
-	},
-	{
-		pkg: "dispatcher/schedules",
-		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the store and of " +
-			"registrations",
-		ours: []string{
-			"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "policy", "schedule",
-			"store",
-		},
-	},
-	{
-		pkg:    "dispatcher/work",
-		reason: "bulk work as steps of an internal job; declares what it needs of the store",
-		ours:   []string{"dispatcher/internaljobs", "dispatcher/pace", "job", "store"},
-	},
-	{
-		pkg:    "dispatcher/quotas",
-		reason: "counts and reserves; knows no tokens and no API",
-		ours:   []string{"job", "job/units", "store", "store/router"},
-	},
-	{
-		pkg:    "audit",
-		reason: "looks at stores twice and reports what is wrong; knows no engine",
-		ours:   []string{"dispatcher/schedules", "job", "store"},
-	},
-	{
 		pkg: "dispatcher/obstacles",
-		reason: "what keeps jobs and lanes from running, in words; reads counts and settings, of many lanes within a " +
-			"budget, and changes nothing",
+		reason: "what keeps jobs and lanes from running, in words; reads counts and settings, of many lanes " +
+			"within a budget, and changes nothing",
 		ours: []string{
-			"dispatcher/policies", "dispatcher/secrets", "internal/limitedlog", "job", "job/units", "policy", "pool",
-			"seal", "store", "store/router",
+			"dispatcher/documents", "dispatcher/seal", "dispatcher/secrets", "internal/logs", "job", "job/units",
+			"policy", "pool", "store", "store/router",
 		},
-	},
-	{
-		pkg:    "dispatcher/callbacks",
-		reason: "makes the jobs that report ends and backlogs; is given the time and asks no store",
-		ours:   []string{"job", "job/units", "policy", "pool", "store"},
 	},
 	{
 		pkg:    "dispatcher/pull",
 		reason: "leases jobs to clients and settles what they report; knows no HTTP",
-		ours:   []string{"dispatcher/documents", "internal/limitedlog", "job", "policy", "pool", "store"},
+		ours:   []string{"dispatcher/documents", "internal/logs", "job", "policy", "pool", "store"},
 	},
 	{
-		pkg:    "dispatcher",
-		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and no sender",
+		pkg: "dispatcher/schedules",
+		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the " +
+			"store and of registrations",
 		ours: []string{
-			"access", "carrier", "dispatcher/budget", "dispatcher/callbacks", "dispatcher/documents", "dispatcher/ends",
-			"dispatcher/grouping", "dispatcher/handlers", "dispatcher/internaljobs", "dispatcher/obstacles",
-			"dispatcher/pace", "dispatcher/policies", "dispatcher/pull", "dispatcher/quotas", "dispatcher/schedules",
-			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "job", "job/codec", "job/units", "livetail",
-			"policy", "pool", "seal", "sign", "store", "store/router",
+			"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "job/schedule", "policy",
+			"store",
+		},
+	},
+	{
+		pkg:    "dispatcher/tenancy",
+		reason: "tokens and namespaces in the store; decisions about them are made in access",
+		ours:   []string{"dispatcher/documents", "internal/access", "job", "policy", "store"},
+	},
+	{
+		pkg:    "dispatcher/work",
+		reason: "bulk work as steps of an internal job; declares what it needs of the store",
+		ours:   []string{"dispatcher/internaljobs", "job", "policy", "store"},
+	},
+	{
+		pkg: "dispatcher",
+		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and " +
+			"no sender",
+		ours: []string{
+			"carrier", "dispatcher/documents", "dispatcher/ends", "dispatcher/internaljobs", "dispatcher/livetail",
+			"dispatcher/obstacles", "dispatcher/pull", "dispatcher/schedules", "dispatcher/seal",
+			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "internal/access", "internal/logs",
+			"job", "job/codec", "job/units", "policy", "pool", "sign", "store", "store/router",
 		},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
 	{
+		pkg:    "internal/audit",
+		reason: "looks at stores twice and reports what is wrong; knows no engine",
+		ours:   []string{"dispatcher/schedules", "job", "store"},
+	},
+	{
 		pkg: "dispatcher/multistore",
-		reason: "several stores in one process, each with its own dispatcher; knows which namespace is where, and no " +
-			"engine",
+		reason: "several stores in one process, each with its own dispatcher; knows which namespace is " +
+			"where, and no engine",
 		ours: []string{"dispatcher", "dispatcher/tenancy", "job", "pool", "store"},
 	},
 	{
-		pkg:    "internal/cgroup",
-		reason: "limits of control groups, read from a file system that it is given",
-	},
-	{
-		pkg:    "doctor",
+		pkg:    "internal/doctor",
 		reason: "findings and bounded checks; given what it looks at, and knows no engine and no flags",
-		ours:   []string{"internal/cgroup", "internal/invisible", "internal/pemfile", "internal/secretfile", "sign"},
-	},
-	{
-		pkg:    "doctor/redis",
-		reason: "looks at Redis servers where the engine may refuse to open them",
-		ours:   []string{"doctor", "store/redis/connect", "store/redis/layout"},
+		ours: []string{
+			"internal/fileread", "internal/utf8text", "sign", "store/redis/connect", "store/redis/layout",
+			"store/sqlite/db", "store/sqlite/file", "store/sqlite/table",
+		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
-		pkg:    "doctor/sqlite",
-		reason: "looks at the files of a database beside the process that uses it",
-		ours:   []string{"doctor", "store/sqlite/db", "store/sqlite/file", "store/sqlite/table"},
-	},
-	{
-		pkg:    "metrics",
+		pkg:    "dispatcher/metrics",
 		reason: "counters, histograms and their page; wraps a store and observes the pool",
 		ours:   []string{"job", "policy", "pool", "store"},
 		others: []string{"github.com/prometheus/client_golang"},
 	},
 	{
-		pkg:    "tracing",
+		pkg:    "dispatcher/tracing",
 		reason: "spans of registrations and attempts, by the API of OpenTelemetry; knows no exporter",
 		ours:   []string{"job", "policy", "pool", "store"},
 		others: []string{"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/trace"},
 	},
 	{
-		pkg:    "tracing/otlp",
+		pkg:    "dispatcher/tracing/otlp",
 		reason: "exports spans; knows nothing of jobs",
-		ours:   []string{"internal/limitedlog", "internal/pemfile"},
+		ours:   []string{"internal/fileread", "internal/logs"},
 		others: []string{
 			"github.com/hashicorp/go-retryablehttp", "go.opentelemetry.io/otel",
 			"go.opentelemetry.io/otel/exporters/otlp/otlptrace", "go.opentelemetry.io/otel/sdk",
@@ -544,118 +405,77 @@ var plan = []row{
 	{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
-		ours:   []string{"access", "job", "job/units", "livetail", "policy", "schedule", "store"},
+		ours: []string{
+			"dispatcher/livetail", "internal/access", "job", "job/schedule", "job/units", "policy", "store",
+		},
 	},
 	{
 		pkg:    "api/limits",
 		reason: "bounds what clients may occupy of a process; knows the paths of probes, no others, and no jobs",
-		ours:   []string{"api/response", "internal/limitedlog"},
-	},
-	{
-		pkg:    "api/access",
-		reason: "decides which requests are served, before any of them is read",
-		ours:   []string{"access", "api/limits", "api/response", "internal/limitedlog", "internal/redact", "job"},
-	},
-	{
-		pkg:    "api/jsonscan",
-		reason: "reads JSON in place; knows no field",
-		ours:   []string{"api/response", "internal/utf8text"},
+		ours:   []string{"api/response", "internal/logs"},
 	},
 	{
 		pkg:    "api/content",
 		reason: "bodies and conditions, whatever fields they concern",
-		ours:   []string{"api/jsonscan", "api/limits", "api/response", "internal/utf8text", "job", "store"},
-	},
-	{
-		pkg:    "api/cursor",
-		reason: "the positions of lists as texts; knows no request",
-		ours:   []string{"job", "store"},
-	},
-	{
-		pkg:    "api/request/clientcert",
-		reason: "checks texts in PEM; knows neither JSON nor problems",
-		ours:   []string{"internal/pemfile"},
+		ours:   []string{"api/limits", "api/response", "internal/utf8text", "job", "store"},
 	},
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
 		ours: []string{
-			"access", "api/content", "api/cursor", "api/jsonscan", "api/limits", "api/request/clientcert",
-			"api/response", "job", "job/units", "livetail", "policy", "schedule", "sign", "store",
-		},
-	},
-	{
-		pkg:    "api/ndjson",
-		reason: "reads and writes a stream at once; knows lines and bytes, no jobs",
-		ours:   []string{"api/limits", "api/response", "internal/utf8text"},
-	},
-	{
-		pkg:    "api/pages",
-		reason: "documents that need no service, for browsers and programs",
-		ours:   []string{"api/response"},
-		others: []string{"go.yaml.in/yaml/v3"},
-	},
-	{
-		pkg:    "api/scope",
-		reason: "what a request's token may send and see; knows no handler and no service",
-		ours:   []string{"access", "api/jsonscan", "api/response", "job"},
-	},
-	{
-		pkg:    "api/batch",
-		reason: "registers batches and streams in front of one method of the service",
-		ours: []string{
-			"api/access", "api/content", "api/jsonscan", "api/limits", "api/ndjson", "api/request",
-			"api/response", "api/scope", "job", "store",
+			"api/content", "api/response", "dispatcher/livetail", "internal/access", "internal/fileread", "job",
+			"job/schedule", "job/units", "policy", "sign", "store",
 		},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"access", "api/access", "api/batch", "api/content", "api/cursor", "api/limits", "api/ndjson", "api/pages",
-			"api/request", "api/response", "api/scope", "internal/limitedlog", "job", "livetail", "policy",
-			"schedule", "sign", "store",
+			"api/content", "api/limits", "api/request", "api/response", "dispatcher/livetail", "internal/access",
+			"internal/logs", "internal/utf8text", "job", "job/schedule", "policy", "sign", "store",
 		},
+		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "console/assets",
 		reason: "static files, the same for every page; knows no page",
 	},
 	{
-		pkg:    "transfer",
+		pkg:    "dispatcher/transfer",
 		reason: "moves jobs and settings between open stores by a file; knows neither engines nor files' names",
-		ours:   []string{"dispatcher/tenancy", "dispatcher/work", "job", "policy", "seal", "store", "store/router"},
+		ours: []string{
+			"dispatcher/seal", "dispatcher/tenancy", "dispatcher/work", "job", "policy", "store", "store/router",
+		},
 	},
 	{
 		pkg: "console/words",
-		reason: "how the console says numbers, times and codes: pure functions, so that tables can test them; the " +
-			"standard library alone",
+		reason: "how the console says numbers, times and codes: pure functions, so that tables can test " +
+			"them; the standard library alone",
 	},
 	{
 		pkg: "console/chart",
-		reason: "the console's pictures as SVG: pure functions, so that golden files and random arguments can test " +
-			"them",
+		reason: "the console's pictures as SVG: pure functions, so that golden files and random arguments " +
+			"can test them",
 		ours: []string{"console/words"},
 	},
 	{
 		pkg: "console/filter",
-		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, so that " +
-			"tables can test them",
+		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, " +
+			"so that tables can test them",
 		ours: []string{"client", "console/words"},
-	},
-	{
-		pkg:    "console/inprocess",
-		reason: "calls a handler of the same process as clients call a server; knows neither side",
-	},
-	{
-		pkg:    "console/session",
-		reason: "encrypts what browsers keep for the console; knows what none of it means",
-		ours:   []string{"internal/redact"},
 	},
 	{
 		pkg:    "console/web",
 		reason: "what pages of the console are made of: they know the API's client, and not how they are served",
-		ours:   []string{"access", "client", "console/words", "internal/invisible"},
+		ours:   []string{"client", "console/words", "internal/access", "internal/utf8text"},
+	},
+	{
+		pkg: "console",
+		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, " +
+			"so what a token may see and do is decided once",
+		ours: []string{
+			"api/limits", "client", "console/assets", "console/web", "internal/access", "internal/logs", "job",
+		},
 	},
 	{
 		pkg:    "console/form",
@@ -664,17 +484,17 @@ var plan = []row{
 	},
 	{
 		pkg: "console/sampler",
-		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be tested " +
-			"alone in fake time",
+		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be " +
+			"tested alone in fake time",
 		ours: []string{"client"},
 	},
 	{
 		pkg: "console/jobpages",
-		reason: "the pages about jobs: clients of the API like all pages, so they know neither the dispatcher nor " +
-			"who serves them",
+		reason: "the pages about jobs: clients of the API like all pages, so they know neither the " +
+			"dispatcher nor who serves them",
 		ours: []string{
-			"access", "client", "console/chart", "console/filter", "console/form", "console/sampler",
-			"console/web", "console/words",
+			"client", "console/chart", "console/filter", "console/form", "console/sampler", "console/web",
+			"console/words", "internal/access",
 		},
 	},
 	{
@@ -682,86 +502,79 @@ var plan = []row{
 		reason: "the pages about schedules: computes the ticks that its pictures show, and asks the API for " +
 			"everything else",
 		ours: []string{
-			"access", "client", "console/chart", "console/form", "console/web", "console/words", "schedule",
+			"client", "console/chart", "console/form", "console/web", "console/words", "internal/access",
+			"job/schedule",
 		},
 	},
 	{
 		pkg: "console/settingspages",
-		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know about the " +
-			"process is given to it",
-		ours: []string{"access", "client", "console/web", "console/words", "doctor", "job/units"},
+		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know " +
+			"about the process is given to it",
+		ours: []string{
+			"client", "console/web", "console/words", "internal/access", "internal/doctor", "job/units",
+		},
 	},
 	{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
 		ours: []string{
-			"access", "client", "console/chart", "console/form", "console/sampler", "console/web",
-			"console/words",
+			"client", "console/chart", "console/form", "console/sampler", "console/web", "console/words",
+			"internal/access",
 		},
 	},
 	{
 		pkg:    "console/nowpage",
 		reason: "the first page; like all pages it reaches jobs through the API's client alone",
-		ours:   []string{"access", "client", "console/chart", "console/sampler", "console/web", "console/words"},
+		ours: []string{
+			"client", "console/chart", "console/sampler", "console/web", "console/words", "internal/access",
+		},
 	},
 	{
 		pkg:    "internal/inbox",
 		reason: "a receiver to try things out with; of jobs it knows which headers are secret",
-		ours:   []string{"api/limits", "internal/redact", "internal/utf8text", "job", "sign"},
+		ours:   []string{"api/limits", "internal/logs", "internal/utf8text", "job", "sign"},
 	},
 	{
 		pkg: "console/trypage",
-		reason: "the page that sends a test job; sees the inbox of the same process through an interface that it " +
-			"declares",
-		ours: []string{"access", "client", "console/form", "console/web", "console/words", "internal/inbox", "job"},
-	},
-	{
-		pkg: "console",
-		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, so what " +
-			"a token may see and do is decided once",
+		reason: "the page that sends a test job; sees the inbox of the same process through an interface " +
+			"that it declares",
 		ours: []string{
-			"access", "api/limits", "client", "console/assets", "console/inprocess", "console/session",
-			"console/web", "internal/limitedlog", "internal/redact", "job",
+			"client", "console/form", "console/web", "console/words", "internal/access", "internal/inbox", "job",
 		},
 	},
 	{
 		pkg:    "console/deadpages",
 		reason: "pages about many jobs: dead letters and bulk work, as the API shows them",
-		ours:   []string{"access", "client", "console/filter", "console/form", "console/web", "console/words"},
+		ours: []string{
+			"client", "console/filter", "console/form", "console/web", "console/words", "internal/access",
+		},
 	},
 	{
-		pkg:    "app",
+		pkg:    "internal/app",
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
-			"api", "api/access", "api/limits", "audit", "carrier", "console", "console/deadpages", "console/jobpages",
-			"console/nowpage", "console/sampler", "console/schedulepages", "console/settingspages",
-			"console/topicpages", "console/trypage", "console/web", "dispatcher", "dispatcher/multistore",
-			"dispatcher/tenancy", "doctor", "doctor/redis", "doctor/sqlite", "internal/filewatch", "internal/redact",
-			"internal/secretfile", "job", "metrics", "notify", "notify/conn", "notify/guard", "policy", "pool", "seal",
-			"sign",
-			"store", "store/redis", "store/redis/connect", "store/sqlite", "tracing", "transfer",
+			"api", "api/limits", "console", "console/deadpages", "console/jobpages", "console/nowpage",
+			"console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages",
+			"console/trypage", "console/web", "dispatcher", "dispatcher/metrics", "dispatcher/multistore",
+			"dispatcher/seal", "dispatcher/tracing", "dispatcher/transfer", "internal/audit", "internal/doctor",
+			"internal/fileread", "internal/logs", "job", "notify", "notify/conn", "notify/guard", "policy", "pool",
+			"store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},
 	{
 		pkg:    "console/consoletest",
 		reason: "runs pages of the console in tests: the real API and dispatcher on the model of a store",
 		ours: []string{
-			"api", "api/access", "client", "console", "console/inprocess", "console/web", "dispatcher",
-			"dispatcher/multistore", "internal/redact", "job", "policy", "store/storetest",
+			"api", "client", "console", "console/web", "dispatcher", "dispatcher/multistore", "internal/logs",
+			"job", "policy", "store/storetest",
 		},
 		others: []string{"github.com/stretchr/testify"},
 	},
 	{
 		pkg: "client/clienttest",
-		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the model of a " +
-			"store",
+		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the " +
+			"model of a store",
 		ours: []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
-	},
-	{
-		pkg:    "cli/settings",
-		reason: "which server a command calls, with which token; makes no request",
-		ours:   []string{"internal/secretfile"},
-		others: []string{"github.com/BurntSushi/toml"},
 	},
 	{
 		pkg:    "cli/output",
@@ -769,89 +582,42 @@ var plan = []row{
 		others: []string{"github.com/itchyny/gojq"},
 	},
 	{
-		pkg:    "cli/request",
-		reason: "requests from tags, flags and arguments; sends none",
-		ours:   []string{"cli/settings", "internal/utf8text"},
-		others: []string{"github.com/alecthomas/kong"},
-	},
-	{
-		pkg:    "cli/explain",
-		reason: "a job in words, those of the console; makes no request, and is given the time: tests are texts",
-		ours:   []string{"cli/output", "console/words"},
-	},
-	{
-		pkg:    "cli/jobfile",
-		reason: "files with a job a line; prints nothing",
-		ours:   []string{"cli/request", "client", "internal/utf8text"},
+		pkg:    "cli/forward",
+		reason: "leases jobs and sends them to a receiver nearby, through the client alone; prints nothing",
+		ours:   []string{"cli/output", "client", "internal/fileread", "job", "notify", "sign"},
 	},
 	{
 		pkg: "cli/manifest",
-		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of the API " +
-			"knows that of marks, and is given the requests",
-		ours:   []string{"cli/output", "client", "internal/invisible", "internal/utf8text", "job"},
+		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of " +
+			"the API knows that of marks, and is given the requests",
+		ours:   []string{"cli/output", "client", "internal/utf8text", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
-	},
-	{
-		pkg:    "cli/simulate",
-		reason: "the times of attempts that all fail, by package policy; prints nothing",
-		ours:   []string{"job/units", "policy"},
-	},
-	{
-		pkg:    "cli/forward",
-		reason: "leases jobs and sends them to a receiver nearby, through the client alone; prints nothing",
-		ours:   []string{"cli/output", "client", "internal/secretfile", "job", "notify", "sign"},
-	},
-	{
-		pkg:    "cli/completion",
-		reason: "what can follow in a command line; knows the grammar only",
-		others: []string{"github.com/alecthomas/kong"},
-	},
-	{
-		pkg:    "cli/exit",
-		reason: "errors of commands and their exit codes; knows no command",
-		ours:   []string{"cli/output", "cli/request", "client"},
-		others: []string{"github.com/alecthomas/kong"},
-	},
-	{
-		pkg:    "cli/check",
-		reason: "measures against limits, as plugins of monitoring write them; makes no request",
-		ours:   []string{"job/units"},
-	},
-	{
-		pkg:    "cli/live",
-		reason: "events as lines; opens no stream",
-		ours:   []string{"cli/output", "client"},
-	},
-	{
-		pkg:    "cli/progress",
-		reason: "work as a bar and as a sentence; prints nothing",
-		ours:   []string{"cli/output"},
 	},
 	{
 		pkg:    "cli",
 		reason: "commands that see what any client of the API sees: no store, no app",
 		ours: []string{
-			"cli/check", "cli/completion", "cli/exit", "cli/explain", "cli/forward", "cli/jobfile",
-			"cli/manifest", "cli/live", "cli/output", "cli/progress", "cli/request", "cli/settings", "cli/simulate",
-			"client", "internal/secretfile", "internal/utf8text", "job/units", "sign",
+			"cli/forward", "cli/manifest", "cli/output", "client", "console/words", "internal/fileread",
+			"internal/utf8text", "job/units", "policy", "sign",
 		},
-		others: []string{"github.com/alecthomas/kong", "github.com/mattn/go-isatty"},
+		others: []string{
+			"github.com/BurntSushi/toml", "github.com/alecthomas/kong", "github.com/mattn/go-isatty",
+		},
 	},
 	{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours: []string{
-			"app", "cli", "cli/check", "cli/exit", "cli/output", "cli/request", "doctor",
-			"internal/cgroup", "internal/inbox", "internal/logbuffer", "internal/secretfile", "internal/utf8text",
-			"job/units", "tracing/otlp",
+			"cli", "cli/output", "dispatcher/tracing/otlp", "internal/app", "internal/doctor", "internal/fileread",
+			"internal/inbox", "internal/logs", "internal/utf8text", "job/units",
 		},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "internal/redistest",
 		reason: "starts real Redis servers for tests; never shipped",
-		ours:   []string{"internal/testlevel"},
-		others: []string{"github.com/stretchr/testify", "github.com/redis/go-redis/v9"},
+		ours:   []string{"internal/testkit"},
+		others: []string{"github.com/redis/go-redis/v9", "github.com/stretchr/testify"},
 	},
 	{
 		pkg:    "internal/badreceiver",
@@ -860,14 +626,6 @@ var plan = []row{
 	{
 		pkg:    "internal/sim",
 		reason: "the whole service in fake time with faults from a seed: tests only, never shipped",
-	},
-	{
-		pkg:    "internal/gobuild",
-		reason: "compiles Ringback for tests; never shipped",
-	},
-	{
-		pkg:    "internal/testlog",
-		reason: "records logs in tests; never shipped",
 	},
 	{
 		pkg:    "internal/testreport",
@@ -886,8 +644,9 @@ var plan = []row{
 		reason: "tests in a real browser; imports no package of this module",
 	},
 	{
-		pkg:    "packaging",
-		reason: "what runs the binary elsewhere, and tests that hold it against the binary; no package of ours in it",
+		pkg: "packaging",
+		reason: "what runs the binary elsewhere, and tests that hold it against the binary; no package of " +
+			"ours in it",
 	},
 }
 

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/internal/badreceiver"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // client is a plain one that trusts the authority of the receivers and makes a connection a request.
 func client(t *testing.T) *http.Client {
 	t.Helper()
-	return &http.Client{Timeout: testlevel.MustCome, Transport: &http.Transport{
+	return &http.Client{Timeout: testkit.MustCome, Transport: &http.Transport{
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 		TLSClientConfig:    &tls.Config{RootCAs: badreceiver.Roots(t), MinVersion: tls.VersionTLS12},
@@ -38,7 +38,7 @@ func client(t *testing.T) *http.Client {
 // dial makes a connection that is closed with the test.
 func dial(t *testing.T, r *badreceiver.Receiver) (net.Conn, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.MustCome)
 	defer cancel()
 	_, addr, _ := strings.Cut(r.URL, "://")
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -73,7 +73,7 @@ func TestReceiver_GoodKindsRespond(t *testing.T) {
 		require.Equal(t, 3, r.Conns(), kind)
 		require.Equal(t, 3, r.Requests(), kind)
 		want := int64(3 * len("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"))
-		require.Eventually(t, func() bool { return r.Sent() == want }, testlevel.MustCome, time.Millisecond, kind)
+		require.Eventually(t, func() bool { return r.Sent() == want }, testkit.MustCome, time.Millisecond, kind)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestReceiver_EveryKindStopsDuringARequest(t *testing.T) {
 			r := badreceiver.Start(t, kind)
 			if kind != badreceiver.NeverAccepts && kind != badreceiver.Refuses {
 				_ = call(t, r)
-				require.Eventually(t, func() bool { return r.Conns() == 1 }, testlevel.MustCome, time.Millisecond)
+				require.Eventually(t, func() bool { return r.Conns() == 1 }, testkit.MustCome, time.Millisecond)
 			}
 			began = time.Now()
 		})
-		require.Less(t, time.Since(began), testlevel.MustCome, kind)
+		require.Less(t, time.Since(began), testkit.MustCome, kind)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/internal/redact"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 )
 
@@ -94,7 +94,7 @@ func headersLine(header http.Header) string {
 		if !slices.Contains(commonHeaders, name) {
 			value := strings.Join(values, ", ")
 			if job.SecretHeader(name) {
-				value = redact.Mark
+				value = logs.SecretMark
 			}
 			all = append(all, Printable(name+": "+value))
 		}

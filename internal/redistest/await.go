@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // await polls until there is no complaint, or fails the test with the last one.
 func await(tb testing.TB, what string, complaint func() error) {
 	tb.Helper()
-	if err := within(testlevel.MustCome, complaint); err != nil {
-		tb.Fatalf("%s: not within %v: %v", what, testlevel.MustCome, err)
+	if err := within(testkit.MustCome, complaint); err != nil {
+		tb.Fatalf("%s: not within %v: %v", what, testkit.MustCome, err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // batch is the number of keys of one MIGRATE.
@@ -59,7 +59,7 @@ func (m *Move) Carry(n int) int {
 	if err != nil {
 		m.c.tb.Fatalf("read an address: %v", err)
 	}
-	command := []any{"MIGRATE", host, port, "", 0, testlevel.MustCome.Milliseconds()}
+	command := []any{"MIGRATE", host, port, "", 0, testkit.MustCome.Milliseconds()}
 	if p := password(m.c.args); p != "" {
 		command = append(command, "AUTH", p)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 )
 
 // tries is the number of tries of steps that a busy machine or another process can make fail.
@@ -89,7 +89,7 @@ func (s *Server) end(signal os.Signal) {
 	}
 	select {
 	case <-done:
-	case <-time.After(testlevel.MustCome):
+	case <-time.After(testkit.MustCome):
 		_ = cmd.Process.Kill() // as above
 		<-done
 	}
@@ -119,7 +119,7 @@ func (s *Server) client() *redis.Client {
 
 // ask calls f with a client, within testlevel.MustCome.
 func (s *Server) ask(questions func(context.Context, *redis.Client) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	client := s.client()
 	defer func() { _ = client.Close() }() // the reply was read
@@ -130,7 +130,7 @@ func (s *Server) ask(questions func(context.Context, *redis.Client) error) error
 func (s *Server) answers(pid int, done <-chan struct{}) error {
 	client := s.client()
 	defer func() { _ = client.Close() }() // nothing was written
-	ctx, cancel := context.WithTimeout(context.Background(), testlevel.MustCome)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.MustCome)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/schedule"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/store"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/schedule"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )

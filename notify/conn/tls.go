@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/ringback/ringback/internal/pemfile"
+	"github.com/ringback/ringback/internal/fileread"
 )
 
 // Bounds of a TLS handshake. Certificates stay in memory as long as their connection or its session. Parsed, they take
@@ -98,7 +98,7 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 
 // RootsWith returns the system's authorities and those of a PEM file.
 func RootsWith(file string) (*x509.CertPool, error) {
-	rest, err := pemfile.Read(file)
+	rest, err := fileread.ReadPEM(file)
 	if err != nil {
 		return nil, fmt.Errorf("read authorities: %w", err)
 	}

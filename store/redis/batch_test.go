@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -175,12 +175,12 @@ func TestBatch_IsRepeatedWhenAJobMoved(t *testing.T) {
 			c.Add(1, 1, position, "a", "0", "", "", "", `{"ms":`)
 			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", script.Str(reply))
+			require.Equal(t, "again", layout.Str(reply))
 			c = sh.NewCall(scriptPurge, sh.Keys.Reply("", ""), found, nil, 3)
 			c.Add(position, "a", "")
 			reply, err = s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", script.Str(reply))
+			require.Equal(t, "again", layout.Str(reply))
 		}
 	})
 }

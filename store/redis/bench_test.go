@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 const batch = 64
@@ -197,7 +196,7 @@ func TestMemory_OfAPendingJobIsSmall(t *testing.T) {
 	used := func() int64 {
 		found, err := client.InfoMap(t.Context(), "memory").Result()
 		require.NoError(t, err)
-		return script.Num(found["Memory"]["used_memory_dataset"])
+		return layout.Num(found["Memory"]["used_memory_dataset"])
 	}
 	add := func(jobs int) {
 		id := 0
@@ -210,7 +209,7 @@ func TestMemory_OfAPendingJobIsSmall(t *testing.T) {
 		}
 	}
 	add(16 * batch)
-	jobs := testlevel.Of[int64](15, 63) * 1024 // with those before as many as fill hash tables
+	jobs := testkit.Of[int64](15, 63) * 1024 // with those before as many as fill hash tables
 	before := used()
 	add(int(jobs))
 	each := (used() - before) / jobs

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
@@ -47,7 +47,7 @@ func TestConformance_OnACluster(t *testing.T) {
 }
 
 func TestConformance_OnOneServer(t *testing.T) {
-	for _, shards := range testlevel.Of(nil, []int{1, 16}) {
+	for _, shards := range testkit.Of(nil, []int{1, 16}) {
 		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) { runSuiteOnServer(t, shards) })
 	}
 }

@@ -1,4 +1,4 @@
-// Package redis is the engine that keeps jobs in Redis 6.2 or later, so that many processes can share them.
+// package redis is the engine that keeps jobs in Redis 6.2 or later, so that many processes can share them.
 //
 // # Guarantees
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
@@ -23,7 +23,7 @@ func requireRecovery(t *testing.T, call func() error) {
 			require.ErrorIs(t, err, store.ErrUnavailable)
 		}
 		return err == nil
-	}, testlevel.MustCome, 20*time.Millisecond)
+	}, testkit.MustCome, 20*time.Millisecond)
 }
 
 // requireWakeup inserts a job and requires a wake-up for its queue.
@@ -127,7 +127,7 @@ func TestFailover_RolledBackPoliciesAreDetected(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n, err := client(t, replica.Addr()).HLen(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 		return err == nil && n > 0
-	}, testlevel.MustCome, 10*time.Millisecond)
+	}, testkit.MustCome, 10*time.Millisecond)
 	promote := isolateReplica(t, servers)
 	_, err := store.PutTopic(t.Context(), s, store.Topic{Namespace: lane.Namespace, Name: "lost"})
 	require.NoError(t, err)

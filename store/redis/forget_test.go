@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -192,7 +192,7 @@ func TestForget_OtherProcessesGetAnotherNumber(t *testing.T) {
 func TestForget_GoesThroughTopicsWithManyLanes(t *testing.T) {
 	clock := newClock(t)
 	s := openChecked(t, clock)
-	lanes := testlevel.Of(266, 522) // more than one look, or two, take
+	lanes := testkit.Of(266, 522) // more than one look, or two, take
 	entries := make([]store.NewJob, lanes)
 	for i := range entries {
 		entries[i] = entry(fmt.Sprintf("job-%04d", i))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
 )
@@ -32,7 +32,7 @@ func pingNow(t *testing.T, s *Store) error {
 
 func TestHealth_AnEmptiedStoreIsNoticedByEveryProcessAndLaidOutAsItWas(t *testing.T) {
 	server := redistest.Start(t)
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: server.URL(), Shards: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	other := open(t, Options{URL: server.URL()})
 	insert(t, s, entry("a"))
@@ -72,7 +72,7 @@ func TestHealth_DataThatAreLaidOutOtherwiseTakeNoJobs(t *testing.T) {
 
 func TestHealth_AServerThatMayEvictTakesNoJobs(t *testing.T) {
 	server := redistest.Start(t)
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	admin := client(t, server.Addr())
 	require.NoError(t, pingNow(t, s))
@@ -95,7 +95,7 @@ func TestHealth_AllProcessesFollowAnAddressToAnotherServer(t *testing.T) {
 	t.Parallel()
 	first, second := redistest.Start(t), redistest.Start(t)
 	proxy := redistest.StartProxy(t, first.Addr())
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: "redis://" + proxy.Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("before"))
 	require.NoError(t, pingNow(t, s))

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -106,7 +106,7 @@ func cancelMany(t *testing.T, s *Store, ids []string) {
 func TestList_ReadsManyLanesInFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{URL: redistest.Start(t).URL()})
-	lanes := testlevel.Of(3000, 10_000)
+	lanes := testkit.Of(3000, 10_000)
 	ids := insertMany(t, s, lanes, func(i int, e *store.NewJob) {
 		e.Topic, e.Lane, e.Delay = fmt.Sprint("topic-", i%7), fmt.Sprint("lane-", i), time.Hour
 	})

@@ -15,7 +15,6 @@ import (
 	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/queue"
 	"github.com/ringback/ringback/store/redis/repair"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
 	"github.com/ringback/ringback/store/redis/tail"
@@ -30,7 +29,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	runner := &script.Runner{Client: connect.New(address, o.Wait, o.Logger), Defaults: layout.FormatLimits(0, o.Limits)}
+	runner := &layout.Runner{Client: connect.New(address, o.Wait, o.Logger), Defaults: layout.FormatLimits(0, o.Limits)}
 	s := &Store{Runner: runner, now: time.Now}
 	if err := s.open(ctx, &o); err != nil {
 		return nil, errors.Join(err, s.Client.Close())
@@ -101,6 +100,6 @@ func (s *Store) openMeta(ctx context.Context, o *Options) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("open %s: %w", key, connect.MapError(ctx, err))
 	}
-	values := script.Strs(found)
+	values := layout.Strs(found)
 	return layout.CheckMeta(values[0], values[1], shards)
 }

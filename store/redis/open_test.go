@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
 )
@@ -30,7 +30,7 @@ func TestOpen_RefusesAServerThatEvicts(t *testing.T) {
 }
 
 func TestOpen_WarnsWhenNothingPersists(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	open(t, Options{URL: redistest.Start(t).URL(), Logger: logger})
 	require.Contains(t, log.String(), "persists nothing")
@@ -124,7 +124,7 @@ func TestOpen_SuggestsTLSForASilentServer(t *testing.T) {
 
 func TestOpen_RefusesAClusterNodeAsASingleServer(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
-	var log testlog.Log
+	var log testkit.Log
 	_, err := Open(t.Context(), Options{URL: server.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.ErrorContains(t, err, "use redis+cluster://")
 	require.NotErrorIs(t, err, store.ErrUnavailable)
@@ -134,7 +134,7 @@ func TestOpen_RefusesAClusterNodeAsASingleServer(t *testing.T) {
 func TestOpen_DoesNotWarnWhenItRefuses(t *testing.T) {
 	server := redistest.Start(t)
 	open(t, Options{URL: server.URL(), Shards: 2})
-	var log testlog.Log
+	var log testkit.Log
 	_, err := Open(t.Context(), Options{URL: server.URL(), Shards: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.ErrorContains(t, err, "the data have 2 shards, not 3")
 	require.Empty(t, log.String())

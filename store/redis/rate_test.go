@@ -12,12 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // rates are tested with three processes that claim as many jobs as they can.
@@ -158,7 +157,7 @@ func requireFewGroups(t *testing.T, text string, n int) {
 	for _, group := range groups {
 		parts := strings.Split(group, ":")
 		require.Len(t, parts, 3)
-		n -= int(script.Num(parts[2]))
+		n -= int(layout.Num(parts[2]))
 	}
 	require.Zero(t, n)
 }
@@ -170,7 +169,7 @@ func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 			name := fmt.Sprint("every ", per)
 			rate := policy.Rate{Starts: policy.MaxStarts, Per: per}
 			ask := store.PermitRequest{Namespace: lane.Namespace, Topic: name, Rate: rate, Starts: 1}
-			n := testlevel.Of(200, 1000)
+			n := testkit.Of(200, 1000)
 			for i := range n {
 				ask.Slack = alternate(i)
 				permits, err := s.Shards()[0].Permit(t.Context(), store.NewToken(), []store.PermitRequest{ask})
@@ -187,7 +186,7 @@ func TestRate_StateOfALargeRateIsSmall(t *testing.T) {
 			require.LessOrEqual(t, left, 91*time.Second+per+2*time.Hour, "also when the clock is set ahead meanwhile")
 		}
 
-		jobs := testlevel.Of(160, 500)
+		jobs := testkit.Of(160, 500)
 		putLane(t, s,
 			policy.Lane{LaneConcurrency: jobs, LaneRate: policy.Rate{Starts: policy.MaxStarts, Per: time.Minute}})
 		entries := make([]store.NewJob, jobs)

@@ -3,7 +3,7 @@ package redis
 import (
 	"embed"
 
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // Scripts that tests call with keys and arguments that the engine would not send.
@@ -12,9 +12,9 @@ import (
 var luaFiles embed.FS
 
 var (
-	scriptRevive  = script.New(luaFiles, "jobs/revive", script.MovingJobs)
-	scriptReplace = script.New(luaFiles, "jobs/replace", script.MovingJobs, "reply")
-	scriptCancel  = script.New(luaFiles, "jobs/cancel", script.EndingJobs, "reply")
-	scriptPurge   = script.New(luaFiles, "jobs/purge", script.EndingJobs)
-	scriptPutLane = script.New(luaFiles, "settings/put_lane", script.MovingJobs)
+	scriptRevive  = layout.New(luaFiles, "jobs/revive", layout.MovingJobs)
+	scriptReplace = layout.New(luaFiles, "jobs/replace", layout.MovingJobs, "reply")
+	scriptCancel  = layout.New(luaFiles, "jobs/cancel", layout.EndingJobs, "reply")
+	scriptPurge   = layout.New(luaFiles, "jobs/purge", layout.EndingJobs)
+	scriptPutLane = layout.New(luaFiles, "settings/put_lane", layout.MovingJobs)
 )

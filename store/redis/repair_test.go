@@ -14,12 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -147,7 +146,7 @@ func requireConsistent(tb testing.TB, s *Store) {
 				require.Contains(tb, runs, m)
 				bytes += layout.Int(strings.Fields(runs[m])[2])
 			}
-			require.Equal(tb, bytes, script.Num(hash(t.Stats)[state+"b"]), "bytes of %s in state %s", topic, state)
+			require.Equal(tb, bytes, layout.Num(hash(t.Stats)[state+"b"]), "bytes of %s in state %s", topic, state)
 		}
 	}
 	jobs := hash(sh.Keys.Jobs)
@@ -505,7 +504,7 @@ func TestRepair_CountsLargeTopicsInSeveralSteps(t *testing.T) {
 func TestRepair_ChecksManyTopicsInOneStep(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
-	topics := testlevel.Of(150, 300)
+	topics := testkit.Of(150, 300)
 	var entries []store.NewJob
 	for i := range topics {
 		for _, id := range []string{"waiting", "cancelled"} {
@@ -630,7 +629,7 @@ func TestCounters_AreWrittenAsSums(t *testing.T) {
 func TestRepair_HealsRandomDamage(t *testing.T) {
 	s := open(t, Options{URL: redistest.Start(t).URL()})
 	ctx, sh := t.Context(), s.shards[0]
-	for seed := range testlevel.Of[uint64](6, 20) {
+	for seed := range testkit.Of[uint64](6, 20) {
 		require.NoError(t, s.Client.FlushDB(ctx).Err())
 		sh.ForgetQueues()
 		_, err := store.PutTopic(ctx, s,

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A repeated change returns the first result, whatever happened to the job since.
@@ -76,12 +76,12 @@ func TestRepeat_ReadsAMovedJobAgain(t *testing.T) {
 		insert(t, s, other)
 		found, _, err := sh.Find(t.Context(), []job.Queue{other.Queue})
 		require.NoError(t, err)
-		for name, changes := range map[string]*script.Script{"cancel": scriptCancel, "replace": scriptReplace} {
+		for name, changes := range map[string]*layout.Script{"cancel": scriptCancel, "replace": scriptReplace} {
 			c := sh.NewCall(changes, sh.Keys.Reply(string(store.NewToken()), name), found, nil, 1)
 			c.Add("a")
 			reply, err := s.Run(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, "again", script.Str(script.List(reply)[0]), name)
+			require.Equal(t, "again", layout.Str(layout.List(reply)[0]), name)
 		}
 		_, err = s.Shards()[0].Cancel(t.Context(), store.NewToken(), ref("a"), store.Cancellation{})
 		require.NoError(t, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/ringback/ringback/store/redis/health"
 	"github.com/ringback/ringback/store/redis/jobs"
 	"github.com/ringback/ringback/store/redis/keeper"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/queue"
 	"github.com/ringback/ringback/store/redis/repair"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
 	"github.com/ringback/ringback/store/redis/tail"
@@ -23,7 +23,7 @@ import (
 
 // A Store is the engine. Open returns it.
 type Store struct {
-	*script.Runner
+	*layout.Runner
 	*tail.Tail
 	shards    []*storeShard
 	documents *settings.Documents

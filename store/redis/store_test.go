@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -46,7 +46,7 @@ func open(tb testing.TB, o Options) *Store {
 
 // each runs a test on a real server, and in make test-all on miniredis, too.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
-	if testlevel.All {
+	if testkit.All {
 		t.Run("miniredis", func(t *testing.T) {
 			test(t, open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr()}))
 		})

@@ -14,7 +14,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // hasThrottles reports whether a shard stores any throttle.
@@ -175,7 +174,7 @@ func TestThrottle_NewLaneGetsConcurrentlyWrittenSettings(t *testing.T) {
 			sh.Keys.ConfiguredLanes(layout.TopicName(lane.Namespace, lane.Topic)), sh.Keys.Queues)
 		c.Add(lane.String(), lane.Lane, put.Revision, "", "")
 		_, err := s.Run(t.Context(), c)
-		require.ErrorIs(t, err, script.ErrStale, "else no wake-up would be written")
+		require.ErrorIs(t, err, layout.ErrStale, "else no wake-up would be written")
 		putLane(t, s, policy.Lane{})
 		notified, err := s.Shards()[0].Wait(t.Context(), store.WaitOptions{
 			Groups: []string{store.GroupPush}, Timeout: time.Minute,
@@ -247,7 +246,7 @@ func calls(t *testing.T, c *redis.Client) (n int64) {
 	for name, line := range stats["Commandstats"] {
 		text, _, _ := strings.Cut(strings.TrimPrefix(line, "calls="), ",")
 		if name != "cmdstat_info" {
-			n += script.Num(text)
+			n += layout.Num(text)
 		}
 	}
 	return n

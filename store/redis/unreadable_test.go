@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,7 +21,7 @@ import (
 )
 
 func TestUnreadable_JobStopsNoOther(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("good"), entry("broken"), entry("better"))
 	key := s.shards[0].Keys.Jobs
@@ -38,7 +38,7 @@ func TestUnreadable_JobStopsNoOther(t *testing.T) {
 }
 
 func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, keys := t.Context(), s.shards[0].Keys
 	list := func(state job.State) (ids []string) {
@@ -125,7 +125,7 @@ func TestUnreadable_JobIsLeftOutOfListsAndStatistics(t *testing.T) {
 }
 
 func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: redistest.Start(t).URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	keys := &s.shards[0].Keys
 	records, members := make([]any, 0, 6000), make([]redis.Z, 0, 3000)
@@ -173,7 +173,7 @@ func TestUnreadable_JobsCountAgainstTheBoundOfAList(t *testing.T) {
 }
 
 func TestUnreadable_OutboxEntryStopsNoOther(t *testing.T) {
-	var log testlog.Log
+	var log testkit.Log
 	s := open(t, Options{URL: "redis://" + miniredis.RunT(t).Addr(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	insert(t, s, entry("a"))
 	item := settlement(claimAll(t, s, 1).Jobs[0], policy.Verdict{Kind: policy.Delivered}, 200)

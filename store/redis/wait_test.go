@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -43,7 +43,7 @@ func acknowledgedOffset(t *testing.T, primary *redistest.Server) int64 {
 	_, offset, found := strings.Cut(info["Replication"]["slave0"], "offset=")
 	require.True(t, found)
 	offset, _, _ = strings.Cut(offset, ",")
-	return script.Num(offset)
+	return layout.Num(offset)
 }
 
 func TestDurability_IsInEveryResultOfAChange(t *testing.T) {
@@ -137,7 +137,7 @@ func TestDurability_NewPrimaryWithoutWaitAcceptsJobs(t *testing.T) {
 		c.WriteInt(1)
 		c.WriteInt(0)
 	}))
-	var log testlog.Log
+	var log testkit.Log
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := open(t,
 		Options{URL: "redis://" + fake.Addr(), Wait: connect.Wait{Fsync: true, Timeout: time.Second}, Logger: logger})

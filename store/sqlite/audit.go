@@ -5,11 +5,10 @@ import (
 	"log/slog"
 
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/audit"
 )
 
 // OpenAuditor opens an existing database for an audit, beside the process that uses it. With repair it fails while a
 // process uses the database: that would not see what is repaired.
 func OpenAuditor(ctx context.Context, path string, repair bool, log *slog.Logger) (store.Auditor, error) {
-	return audit.Open(ctx, path, repair, log)
+	return openAuditor(ctx, path, repair, log)
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // change makes one call that changes one job, and returns the job after it.
 func (s *Store) change(
 	ctx context.Context, verb string, token store.Token, ref job.Ref,
-	do func(*work.Unit, *memory.Queue, *table.Row) error,
+	do func(*unit.Unit, *memory.Queue, *table.Row) error,
 ) (job.Job, error) {
 	weigh := func(j job.Job) int { return 1024 + len(j.Body) }
-	return work.Submit(ctx, s.db, token, op{
+	return unit.Submit(ctx, s.db, token, op{
 		Verb: verb, Durable: true,
 		Weight: 1,
-	}, weigh, func(u *work.Unit) (job.Job, error) {
+	}, weigh, func(u *unit.Unit) (job.Job, error) {
 		r, err := u.Find(ref, true)
 		if err != nil {
 			return job.Job{}, err
@@ -42,7 +42,7 @@ func (s *Store) change(
 func (s *Store) Cancel(
 	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
 ) (job.Job, error) {
-	return s.change(ctx, "cancel a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
+	return s.change(ctx, "cancel a job", token, ref, func(u *unit.Unit, q *memory.Queue, r *table.Row) error {
 		switch {
 		case cancellation.IfVersion != 0 && cancellation.IfVersion != r.Version:
 			return store.ErrVersion
@@ -67,12 +67,12 @@ func (s *Store) Cancel(
 }
 
 // markCancelled notes on a running job that it is to be cancelled.
-func markCancelled(u *work.Unit, ref job.Ref, n int64, to table.Progress) error {
+func markCancelled(u *unit.Unit, ref job.Ref, n int64, to table.Progress) error {
 	if err := u.Exec(table.MarkCancel, to.Version, to.Entries, db.NullZero(to.First), n); err != nil {
 		return err
 	}
 	if h := u.Mem.Leases[ref]; h != nil {
-		work.Save(u, &h.Progress)
+		unit.Save(u, &h.Progress)
 		h.Version, h.Entries, h.First, h.Cancel = to.Version, to.Entries, to.First, true
 	}
 	return nil
@@ -82,7 +82,7 @@ func markCancelled(u *work.Unit, ref job.Ref, n int64, to table.Progress) error 
 func (s *Store) Replace(
 	ctx context.Context, token store.Token, ref job.Ref, replacement store.Replacement,
 ) (job.Job, error) {
-	return s.change(ctx, "replace a job", token, ref, func(u *work.Unit, q *memory.Queue, r *table.Row) error {
+	return s.change(ctx, "replace a job", token, ref, func(u *unit.Unit, q *memory.Queue, r *table.Row) error {
 		if replacement.IfVersion != 0 && replacement.IfVersion != r.Version {
 			return store.ErrVersion
 		}
@@ -121,7 +121,7 @@ func (s *Store) Replace(
 }
 
 // rewriteJob stores a replaced job, and returns its size.
-func rewriteJob(u *work.Unit, q *memory.Queue, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
+func rewriteJob(u *unit.Unit, q *memory.Queue, r *table.Row, to table.Progress, oldBody int64) (size int64, err error) {
 	c := table.Encode(&r.Spec)
 	u.Mem.NextTTL = 0
 	err = u.Exec(table.ReplaceJob, clock.Millis(r.DueAt), r.Version, to.Entries, db.NullZero(to.First),

@@ -13,8 +13,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/throttle"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // claimReply is the result of a claim, as the reply cache keeps it.
@@ -38,7 +37,7 @@ type claim struct {
 	token    store.Token
 	request  store.ClaimRequest
 	kind     string // of its call, for the reply cache
-	fill     func(*claim, *work.Unit) error
+	fill     func(*claim, *unit.Unit) error
 	reply    *claimReply
 	rows     []*table.Row    // of the reply's leases that have not ended
 	leases   []*memory.Lease // the same
@@ -73,13 +72,13 @@ func newClaim(token store.Token, request store.ClaimRequest) *claim {
 }
 
 // run makes the claim, or repeats its reply.
-func (c *claim) run(u *work.Unit) error {
+func (c *claim) run(u *unit.Unit) error {
 	*c = claim{
 		token: c.token, request: c.request, kind: c.kind, fill: c.fill, now: u.Now,
 		revision: u.Mem.Revisions[store.KindTopic],
 	}
 	fresh := false
-	t, err := work.Once(u, memory.Call{
+	t, err := unit.Once(u, memory.Call{
 		Method: c.kind,
 		Token:  c.token,
 	}, (*claimReply).weight, func() (*claimReply, error) {
@@ -136,7 +135,7 @@ type queueClaim struct {
 func (p *queueClaim) served() bool { return p.want.Deliver.Same(p.queue.Topic.Limits.Deliver) }
 
 // serveAll serves the queues of the request in order.
-func (c *claim) serveAll(u *work.Unit) error {
+func (c *claim) serveAll(u *unit.Unit) error {
 	c.reply.queues = make([]store.QueueStatus, len(c.request.Queues))
 	for i, want := range c.request.Queues {
 		q := u.Mem.Queues[want.Queue] // every queue with waiting jobs is in memory, and every one with a throttle
@@ -153,7 +152,7 @@ func (c *claim) serveAll(u *work.Unit) error {
 }
 
 // find adds the first jobs of one queue to the batch, up to the bounds of its QueueClaim and of the request.
-func (c *claim) find(u *work.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
+func (c *claim) find(u *unit.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
 	status.Queue = want.Queue
 	if q == nil {
 		return completeUnloaded(u, want, status)
@@ -206,7 +205,7 @@ func (c *claim) full() bool {
 }
 
 // takeAll claims the jobs of the batch, and completes the statuses of its queues.
-func (c *claim) takeAll(u *work.Unit) error {
+func (c *claim) takeAll(u *unit.Unit) error {
 	for _, p := range c.batch {
 		p.queue.InClaim = false
 	}
@@ -230,7 +229,7 @@ func (c *claim) takeAll(u *work.Unit) error {
 
 // readBatch reads the rows of the jobs that were found, as far as their bodies fit. A body that does not fit ends the
 // statement, since each row is read with its body, and the next one begins with the next queue.
-func (c *claim) readBatch(u *work.Unit) error {
+func (c *claim) readBatch(u *unit.Unit) error {
 	for len(c.found) > 0 && !c.full() {
 		next, err := c.readRows(u)
 		if err != nil {
@@ -242,7 +241,7 @@ func (c *claim) readBatch(u *work.Unit) error {
 }
 
 // readRows reads rows up to the first whose body does not fit, and returns the index of the next queue's first job.
-func (c *claim) readRows(u *work.Unit) (next int, err error) {
+func (c *claim) readRows(u *unit.Unit) (next int, err error) {
 	next = len(c.found)
 	err = u.Query(table.ClaimableJobs, func(v []driver.Value) error {
 		cells := table.Cells(v)
@@ -268,7 +267,7 @@ func (c *claim) readRows(u *work.Unit) (next int, err error) {
 }
 
 // take claims the jobs of one queue whose rows were read.
-func (c *claim) take(u *work.Unit, p *queueClaim) {
+func (c *claim) take(u *unit.Unit, p *queueClaim) {
 	q, rows := p.queue, p.rows
 	next := table.Key{}
 	if len(rows) < len(p.keys) {
@@ -286,7 +285,7 @@ func (c *claim) take(u *work.Unit, p *queueClaim) {
 		}
 	}
 	if starts > 0 {
-		u.SetThrottle(q, func(g *throttle.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, u.Now) })
+		u.SetThrottle(q, func(g *memory.Throttle) { g.Starts = g.Starts.Add(rate, starts, c.request.Slack, u.Now) })
 	}
 	u.Touch(q)
 	u.MayBeNewHead = true // the next job may be due before the next wake-up
@@ -334,7 +333,7 @@ func jsonNumbers(jobs []foundJob) string {
 }
 
 // lease makes the lease of one claimed job.
-func (c *claim) lease(u *work.Unit, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
+func (c *claim) lease(u *unit.Unit, q *memory.Queue, r *table.Row, leaseFor time.Duration) *memory.Lease {
 	until := u.Now.After(leaseFor)
 	h := &memory.Lease{
 		Ref: r.Ref(), N: r.N, Queue: q, Token: c.token, Claimed: u.Now.Millis, Begun: u.Now.Mono,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -91,7 +91,7 @@ func deliver(t *testing.T, s *Store, request store.ClaimRequest) (ids []string, 
 }
 
 // requireDamaged checks that a store is unavailable for good, and that one line of the log says what to do.
-func requireDamaged(t *testing.T, s *Store, o Options, log *testlog.Log, err error) {
+func requireDamaged(t *testing.T, s *Store, o Options, log *testkit.Log, err error) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -117,7 +117,7 @@ func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
 	o := options(t)
 	o.Limits.KeepDelivered.Max = new(int64(1))
 	s := openStore(t, o)
-	for i := range testlevel.Of(9, 20) {
+	for i := range testkit.Of(9, 20) {
 		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
 		insert(t, s, entries...)
 		for _, e := range entries {

@@ -1,4 +1,4 @@
-// Package sqlite is the embedded engine: a store of one shard in one database file, for one process.
+// package sqlite is the embedded engine: a store of one shard in one database file, for one process.
 //
 // # Durability
 //

@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 func options(t testing.TB) Options {
@@ -26,8 +26,8 @@ func options(t testing.TB) Options {
 }
 
 // captureLog returns the log of stores that are opened with the options.
-func captureLog(o *Options) *testlog.Log {
-	l := &testlog.Log{}
+func captureLog(o *Options) *testkit.Log {
+	l := &testkit.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }
@@ -127,7 +127,7 @@ func get(t testing.TB, s *Store, id string) job.Job {
 // inWriter runs a task in the writer, and waits until it is done.
 func inWriter(t testing.TB, s *Store, task func()) {
 	t.Helper()
-	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*work.Unit) error {
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "test", Run: func(*unit.Unit) error {
 		task()
 		return nil
 	}}))
@@ -138,7 +138,7 @@ func blockWriter(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	began, released := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*work.Unit) error {
+		_ = s.db.Submit(context.Background(), &op{Verb: "stall", Run: func(*unit.Unit) error {
 			close(began)
 			<-released
 			return nil

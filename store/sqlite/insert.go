@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // insertOutcome is the result of one insertion, as the reply cache keeps it.
@@ -32,7 +32,7 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 		rows[i].fill(&entries[i])
 	}
 	c := op{Verb: "insert jobs", Durable: true, Weight: len(entries)}
-	all, err := work.Submit(ctx, s.db, token, c, weighOutcomes, func(u *work.Unit) (all []insertOutcome, err error) {
+	all, err := unit.Submit(ctx, s.db, token, c, weighOutcomes, func(u *unit.Unit) (all []insertOutcome, err error) {
 		all = make([]insertOutcome, len(entries))
 		for i := range entries {
 			if all[i], err = insertJob(u, &entries[i], &rows[i]); err != nil {
@@ -90,7 +90,7 @@ func (r *newRow) fill(e *store.NewJob) {
 }
 
 // insertJob registers one job, or finds that its id is known.
-func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) {
+func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) {
 	if u.Mem.Ids > 0 {
 		if p, err := findRemembered(u, e); err != nil || p.outcome != 0 {
 			return p, err
@@ -138,7 +138,7 @@ func insertJob(u *work.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 }
 
 // findExisting answers for an id whose job is there.
-func findExisting(u *work.Unit, e *store.NewJob) (insertOutcome, error) {
+func findExisting(u *unit.Unit, e *store.NewJob) (insertOutcome, error) {
 	known, err := u.Find(e.Ref(), true)
 	if err != nil {
 		return insertOutcome{}, err
@@ -148,7 +148,7 @@ func findExisting(u *work.Unit, e *store.NewJob) (insertOutcome, error) {
 }
 
 // findRemembered answers for an id whose job is gone; no outcome when it is not remembered.
-func findRemembered(u *work.Unit, e *store.NewJob) (p insertOutcome, err error) {
+func findRemembered(u *unit.Unit, e *store.NewJob) (p insertOutcome, err error) {
 	err = u.Query(table.FindID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])),

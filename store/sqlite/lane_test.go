@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 func putLane(t *testing.T, s *Store, settings policy.Lane) store.Lane {
@@ -87,7 +87,7 @@ func TestLaneSettings_ApplyWhereverTheQueueIsLoaded(t *testing.T) {
 
 func TestLaneSettings_UnreadableLimitsPauseTheirLaneAlone(t *testing.T) {
 	o := options(t)
-	var log testlog.Log
+	var log testkit.Log
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s := openStore(t, o)
 	others := newJobs("other", 12, 0)
@@ -350,7 +350,7 @@ func TestPutTopic_SharesNothingWithACallerThatHasLeft(t *testing.T) {
 		busy := make(chan struct{})
 		go func() {
 			_ = s.db.Submit(context.Background(),
-				&op{Verb: "stall", Run: func(*work.Unit) error { close(busy); <-ctx.Done(); return nil }})
+				&op{Verb: "stall", Run: func(*unit.Unit) error { close(busy); <-ctx.Done(); return nil }})
 		}()
 		<-busy
 		go cancel() // the writer takes the put as its caller leaves

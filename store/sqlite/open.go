@@ -10,8 +10,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/throttle"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
@@ -62,7 +61,7 @@ func (s *Store) loadTopic(v []driver.Value) error {
 	t.Ids = c.Int()
 	t.Alarm = c.Int() != 0
 	var err error
-	if t.Grants, err = throttle.ParseGrants(c.Next(), s.mem.Steps.Stored(s.clock())); err != nil {
+	if t.Grants, err = memory.ParseGrants(c.Next(), s.mem.Steps.Stored(s.clock())); err != nil {
 		s.env.Log.Error("topic permits unreadable, dropping them", "topic", t.Name.Name, "err", err)
 	}
 	s.mem.Ids += t.Ids
@@ -110,7 +109,7 @@ func (s *Store) expireOldLeases() error {
 		return err
 	}
 	for len(batches) > 0 {
-		if err := s.commitAlone(func(u *work.Unit) error {
+		if err := s.commitAlone(func(u *unit.Unit) error {
 			for most := expireBatch; most > 0 && len(batches) > 0; batches = batches[1:] {
 				if err := expireOldBatch(u, batches[0]); err != nil {
 					return err
@@ -122,7 +121,7 @@ func (s *Store) expireOldLeases() error {
 			return err
 		}
 	}
-	return s.commitAlone(func(u *work.Unit) error {
+	return s.commitAlone(func(u *unit.Unit) error {
 		for _, q := range s.mem.Queues {
 			u.Plan(q)
 		}
@@ -131,10 +130,10 @@ func (s *Store) expireOldLeases() error {
 }
 
 // commitAlone runs a transaction before the writer is started.
-func (s *Store) commitAlone(run func(*work.Unit) error) error { return s.db.Alone(&op{Run: run}) }
+func (s *Store) commitAlone(run func(*unit.Unit) error) error { return s.db.Alone(&op{Run: run}) }
 
 // expireOldBatch ends the attempts of a batch as lost.
-func expireOldBatch(u *work.Unit, b *memory.Batch) error {
+func expireOldBatch(u *unit.Unit, b *memory.Batch) error {
 	for _, m := range b.Marks {
 		var r *table.Row
 		if err := u.Query(table.JobWithoutBodyByN, func(v []driver.Value) error {

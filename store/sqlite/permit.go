@@ -9,8 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
-	"github.com/ringback/ringback/store/sqlite/throttle"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // Permit implements store.Shard. Like a claim's, its counts survive the process, and a power cut may take the last of
@@ -20,7 +19,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 	// A grant would not be used by a caller who has left.
 	c := op{Verb: "permit starts", Weight: len(asks), Gone: func() error { return db.ContextError(ctx) }}
 	weigh := func(all []store.Permit) int { return 48 * len(all) }
-	permits, err := work.Submit(ctx, s.db, token, c, weigh, func(u *work.Unit) (permits []store.Permit, err error) {
+	permits, err := unit.Submit(ctx, s.db, token, c, weigh, func(u *unit.Unit) (permits []store.Permit, err error) {
 		permits = make([]store.Permit, len(asks))
 		for i, ask := range asks {
 			if permits[i], err = grantPermit(u, ask); err != nil {
@@ -33,7 +32,7 @@ func (s *Store) Permit(ctx context.Context, token store.Token, asks []store.Perm
 }
 
 // grantPermit serves one request: it grants what fits.
-func grantPermit(u *work.Unit, ask store.PermitRequest) (store.Permit, error) {
+func grantPermit(u *unit.Unit, ask store.PermitRequest) (store.Permit, error) {
 	p := store.Permit{Starts: ask.Starts, At: clock.Time(u.Now.Millis)}
 	if !ask.Rate.Limited() {
 		return p, nil
@@ -42,7 +41,7 @@ func grantPermit(u *work.Unit, ask store.PermitRequest) (store.Permit, error) {
 	if err != nil {
 		return p, err
 	}
-	var before, w throttle.Window
+	var before, w memory.Window
 	if t.Grants != nil {
 		before = t.Grants.Starts
 		w = before.Counting(ask.Rate, u.Now)
@@ -60,7 +59,7 @@ func grantPermit(u *work.Unit, ask store.PermitRequest) (store.Permit, error) {
 	u.TouchTopic(t)
 	t.Grants = nil
 	if len(w) > 0 {
-		t.Grants = &throttle.Grants{Starts: w, Per: ask.Rate.Per}
+		t.Grants = &memory.Grants{Starts: w, Per: ask.Rate.Per}
 	}
 	return p, nil
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/query"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -14,7 +13,7 @@ import (
 func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 	var found *table.Row
 	err := s.db.Read(ctx, "read a job", func(ctx context.Context, c *db.Conn) (err error) {
-		found, err = query.Job(ctx, c, ref)
+		found, err = Job(ctx, c, ref)
 		return err
 	})
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Store) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
 func (s *Store) Known(ctx context.Context, refs []job.Ref) (statuses []store.IDStatus, err error) {
 	checkBatch("ids", len(refs))
 	err = s.db.Read(ctx, "look for ids", func(ctx context.Context, c *db.Conn) error {
-		statuses, err = query.Known(ctx, c, refs)
+		statuses, err = known(ctx, c, refs)
 		return err
 	})
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Store) Known(ctx context.Context, refs []job.Ref) (statuses []store.IDS
 
 // List implements store.Shard.
 func (s *Store) List(ctx context.Context, filter store.Filter) (page store.Page, err error) {
-	l, err := query.NewList(filter, s.clock(), &s.unreadable)
+	l, err := newJobList(filter, s.clock(), &s.unreadable)
 	if err != nil {
 		return store.Page{}, err
 	}

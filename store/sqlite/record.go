@@ -12,9 +12,8 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/query"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // GetRecords implements store.Shard.
@@ -24,7 +23,7 @@ func (s *Store) GetRecords(ctx context.Context, refs []job.Ref) (records []store
 		size := 0
 		records = make([]store.Record, 0, len(refs))
 		for i, ref := range refs {
-			r, err := query.Record(ctx, c, ref)
+			r, err := record(ctx, c, ref)
 			if errors.Is(err, store.ErrNotFound) {
 				records = append(records, store.Record{})
 				continue
@@ -79,8 +78,8 @@ func (s *Store) PutRecords(ctx context.Context, token store.Token, records []sto
 		rows[i].fill(&records[i])
 	}
 	c := op{Verb: "put jobs", Durable: true, Weight: len(records)}
-	outcomes, err := work.Submit(ctx, s.db, token, c, func(all []store.Outcome) int { return len(all) }, func(
-		u *work.Unit,
+	outcomes, err := unit.Submit(ctx, s.db, token, c, func(all []store.Outcome) int { return len(all) }, func(
+		u *unit.Unit,
 	) (all []store.Outcome, err error) {
 		all = make([]store.Outcome, len(records))
 		for i := range records {
@@ -106,7 +105,7 @@ func (r *recordRow) fill(from *store.Record) {
 }
 
 // putRecord stores one job as it is, or finds that its id is known.
-func putRecord(u *work.Unit, put *store.Record, r *recordRow) (store.Outcome, error) {
+func putRecord(u *unit.Unit, put *store.Record, r *recordRow) (store.Outcome, error) {
 	if known, err := findRecord(u, put); err != nil || known != 0 {
 		return known, err
 	}
@@ -165,7 +164,7 @@ func putRecord(u *work.Unit, put *store.Record, r *recordRow) (store.Outcome, er
 }
 
 // findRecord returns the outcome of a record whose id is known; zero: it is not.
-func findRecord(u *work.Unit, put *store.Record) (found store.Outcome, err error) {
+func findRecord(u *unit.Unit, put *store.Record) (found store.Outcome, err error) {
 	outcome := func(same bool) store.Outcome {
 		if same {
 			return store.Existing

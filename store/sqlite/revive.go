@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // reviveBodies bounds the bodies that a revival answers, and that are kept for a repeat of the call, in bytes: beyond
@@ -22,7 +22,7 @@ const reviveBodies = 8 << 20
 func (s *Store) Revive(ctx context.Context, token store.Token, items []store.Revival) ([]store.ReviveResult, error) {
 	checkBatch("revivals", len(items))
 	c := op{Verb: "revive jobs", Durable: true, Weight: len(items)}
-	results, err := work.Submit(ctx, s.db, token, c, weighRevived, func(u *work.Unit) ([]store.ReviveResult, error) {
+	results, err := unit.Submit(ctx, s.db, token, c, weighRevived, func(u *unit.Unit) ([]store.ReviveResult, error) {
 		results := make([]store.ReviveResult, len(items))
 		room := int64(reviveBodies)
 		for i, item := range items {
@@ -51,7 +51,7 @@ func weighRevived(all []store.ReviveResult) int {
 
 // reviveJob sends an ended job on another round. It answers the body as far as there is room, of which it takes the
 // body's.
-func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error) {
+func reviveJob(u *unit.Unit, item store.Revival, room *int64) (*table.Row, error) {
 	r, err := u.Find(item.Ref, *room > 0)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func reviveJob(u *work.Unit, item store.Revival, room *int64) (*table.Row, error
 }
 
 // releaseRetained counts an ended job that is kept no longer.
-func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
+func releaseRetained(u *unit.Unit, q *memory.Queue, r *table.Row) {
 	u.Touch(q)
 	kept, _ := q.Topic.Retained(r.State)
 	kept.Jobs--
@@ -125,7 +125,7 @@ func releaseRetained(u *work.Unit, q *memory.Queue, r *table.Row) {
 func (s *Store) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	checkBatch("jobs to purge", len(items))
 	c := op{Verb: "purge jobs", Durable: true, Weight: len(items)}
-	errs, err := work.Submit(ctx, s.db, token, c, weighErrors, func(u *work.Unit) ([]error, error) {
+	errs, err := unit.Submit(ctx, s.db, token, c, weighErrors, func(u *unit.Unit) ([]error, error) {
 		errs := make([]error, len(items))
 		for i, item := range items {
 			if errs[i] = purgeJob(u, item); db.IsError(errs[i]) {
@@ -140,7 +140,7 @@ func (s *Store) Purge(ctx context.Context, token store.Token, items []store.Remo
 func weighErrors(errs []error) int { return 16 * len(errs) }
 
 // purgeJob removes an ended job.
-func purgeJob(u *work.Unit, item store.Removal) error {
+func purgeJob(u *unit.Unit, item store.Removal) error {
 	r, err := u.FindRow(item.Ref, false)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // PutDocument implements store.Settings.
@@ -25,11 +25,11 @@ func (s *Store) PutDocument(
 		return store.Document{}, fmt.Errorf("encode limits: %w", err)
 	}
 	weigh := func(d store.Document) int { return len(d.Value) }
-	return work.Submit(ctx, s.db, token, op{
+	return unit.Submit(ctx, s.db, token, op{
 		Verb: "put settings", Durable: true,
 		Weight: 1,
-	}, weigh, func(u *work.Unit) (store.Document, error) {
-		stored, _, err := work.ReadDocument(context.Background(), u.Conn, doc.Key)
+	}, weigh, func(u *unit.Unit) (store.Document, error) {
+		stored, _, err := unit.ReadDocument(context.Background(), u.Conn, doc.Key)
 		if err != nil {
 			return store.Document{}, err
 		}
@@ -41,7 +41,7 @@ func (s *Store) PutDocument(
 }
 
 // putDocument stores a document, or removes it, and applies its limits.
-func putDocument(u *work.Unit, doc store.Document, limits policy.Limits, encoded string) (store.Document, error) {
+func putDocument(u *unit.Unit, doc store.Document, limits policy.Limits, encoded string) (store.Document, error) {
 	k := doc.Key
 	last := u.Mem.Revisions[k.Kind]
 	revision := store.NextRevision(last, u.Now.Millis)
@@ -81,7 +81,7 @@ func putDocument(u *work.Unit, doc store.Document, limits policy.Limits, encoded
 }
 
 // addLaneDocument adds a lane's settings to its status, if the caller of a claim does not know them.
-func addLaneDocument(u *work.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
+func addLaneDocument(u *unit.Unit, q *memory.Queue, want store.QueueClaim, status *store.QueueStatus) error {
 	known := int64(0)
 	if q.LaneConfig != nil {
 		known = q.LaneConfig.Revision
@@ -95,7 +95,7 @@ func addLaneDocument(u *work.Unit, q *memory.Queue, want store.QueueClaim, statu
 }
 
 // completeUnloaded completes the status of a lane that is not in memory, since it has no pending jobs and no throttle.
-func completeUnloaded(u *work.Unit, want store.QueueClaim, status *store.QueueStatus) error {
+func completeUnloaded(u *unit.Unit, want store.QueueClaim, status *store.QueueStatus) error {
 	doc, limits, err := u.LaneDocument(want)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Store) GetDocuments(ctx context.Context, keys []store.DocumentKey) ([]s
 	docs := make([]store.Document, len(keys))
 	err := s.db.Read(ctx, "read settings", func(ctx context.Context, c *db.Conn) (err error) {
 		for i, key := range keys {
-			if docs[i], _, err = work.ReadDocument(ctx, c, key); err != nil {
+			if docs[i], _, err = unit.ReadDocument(ctx, c, key); err != nil {
 				return err
 			}
 		}
@@ -191,7 +191,7 @@ func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (chan
 		}
 		slices.SortFunc(keys, store.DocumentKey.Compare)
 		for _, key := range slices.Compact(keys) {
-			doc, _, err := work.ReadDocument(ctx, c, key)
+			doc, _, err := unit.ReadDocument(ctx, c, key)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // Settle implements store.Shard.
@@ -31,9 +31,9 @@ func (s *Store) Settle(
 	}
 	var errs []error
 	var revision int64
-	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *work.Unit) (err error) {
+	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *unit.Unit) (err error) {
 		revision = u.Mem.Revisions[store.KindTopic]
-		errs, err = work.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) {
+		errs, err = unit.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {
 				if errs[i], err = settleAttempt(u, &items[i], &written[i]); err != nil {
@@ -76,11 +76,11 @@ func (s *settlement) fill(item *store.Settlement) {
 	if item.Attempt.Kind != "" {
 		s.entry = string(item.Attempt.JSON())
 	}
-	s.outbox = work.EncodeOutbox(item.Outbox)
+	s.outbox = unit.EncodeOutbox(item.Outbox)
 }
 
 // settleAttempt ends one attempt, or extends its lease. The first error is the item's own.
-func settleAttempt(u *work.Unit, item *store.Settlement, written *settlement) (refused, err error) {
+func settleAttempt(u *unit.Unit, item *store.Settlement, written *settlement) (refused, err error) {
 	h := u.Mem.Leases[item.Ref]
 	if h == nil || h.Token != item.Lease || h.Queue.Name != item.Queue {
 		return store.ErrLeaseLost, nil

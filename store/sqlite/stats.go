@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // statsLanes is how many lanes of a topic are looked at for its oldest due moment.
@@ -41,7 +41,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 		}
 	}
 	var rows []store.TopicStats
-	err := s.count(ctx, func(u *work.Unit, room *int) error {
+	err := s.count(ctx, func(u *unit.Unit, room *int) error {
 		rows = make([]store.TopicStats, 0, len(names))
 		for _, name := range names {
 			t := u.Mem.Topics[memory.TopicName{Namespace: f.Namespace, Name: name}]
@@ -67,7 +67,7 @@ func (s *Store) TopicStats(ctx context.Context, f store.StatsFilter) ([]store.To
 // Totals implements store.Shard.
 func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
 	var total store.TopicStats
-	err := s.count(ctx, func(u *work.Unit, room *int) error {
+	err := s.count(ctx, func(u *unit.Unit, room *int) error {
 		total = store.TopicStats{Namespace: namespace}
 		for name, t := range u.Mem.Topics {
 			if name.Namespace != namespace || t.Registered == 0 || store.IsInternal(name.Name) {
@@ -90,7 +90,7 @@ func (s *Store) Totals(ctx context.Context, namespace string) (store.TopicStats,
 
 // Usage implements store.Counts. It reads memory.
 func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
-	err = s.count(ctx, func(u *work.Unit, _ *int) error {
+	err = s.count(ctx, func(u *unit.Unit, _ *int) error {
 		usage = store.Usage{}
 		for name, t := range u.Mem.Topics {
 			if name.Namespace == namespace && !store.IsInternal(name.Name) {
@@ -104,10 +104,10 @@ func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage,
 
 // count makes transactions that read counts, until one has room to count all jobs that are due. What read has written
 // is the caller's only if count returns no error.
-func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) error) error {
+func (s *Store) count(ctx context.Context, read func(u *unit.Unit, room *int) error) error {
 	for {
 		room := countJobs
-		err := s.db.Submit(ctx, &op{Verb: "count jobs", Weight: 1, Run: func(u *work.Unit) error {
+		err := s.db.Submit(ctx, &op{Verb: "count jobs", Weight: 1, Run: func(u *unit.Unit) error {
 			room = countJobs
 			return read(u, &room)
 		}})
@@ -118,7 +118,7 @@ func (s *Store) count(ctx context.Context, read func(u *work.Unit, room *int) er
 }
 
 // countDue counts the jobs of a queue that came due as ready, as far as there is room, which it takes.
-func countDue(u *work.Unit, q *memory.Queue, room *int) error {
+func countDue(u *unit.Unit, q *memory.Queue, room *int) error {
 	if q.Ready >= q.Waiting {
 		return nil
 	}
@@ -136,7 +136,7 @@ func countDue(u *work.Unit, q *memory.Queue, room *int) error {
 }
 
 // appendStats adds a topic's row, unless no job was ever registered in it.
-func appendStats(u *work.Unit, t *memory.Topic, all *[]store.TopicStats, room *int) error {
+func appendStats(u *unit.Unit, t *memory.Topic, all *[]store.TopicStats, room *int) error {
 	if t == nil || t.Registered == 0 {
 		return nil
 	}
@@ -153,7 +153,7 @@ func appendStats(u *work.Unit, t *memory.Topic, all *[]store.TopicStats, room *i
 }
 
 // topicStats returns the counts of a topic. The oldest due time is that of some queues.
-func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
+func topicStats(u *unit.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], room *int) (store.TopicStats, error) {
 	for q := range t.Queues {
 		if err := countDue(u, q, room); err != nil {
 			return store.TopicStats{}, err
@@ -189,7 +189,7 @@ func topicStats(u *work.Unit, t *memory.Topic, queues iter.Seq[*memory.Queue], r
 
 // someQueues are at most statsLanes of a topic's queues. When there are more in memory, many may be idle, so it asks
 // the database for those with pending jobs.
-func someQueues(u *work.Unit, t *memory.Topic) (queues []*memory.Queue, err error) {
+func someQueues(u *unit.Unit, t *memory.Topic) (queues []*memory.Queue, err error) {
 	if len(t.Queues) <= statsLanes {
 		return slices.Collect(maps.Keys(t.Queues)), nil
 	}
@@ -220,7 +220,7 @@ func (s *Store) LaneStats(
 		return nil, err
 	}
 	inMemory := make([]store.LaneStats, len(ids))
-	err = s.count(ctx, func(u *work.Unit, room *int) error {
+	err = s.count(ctx, func(u *unit.Unit, room *int) error {
 		clear(inMemory)
 		for i, id := range ids {
 			if q := u.Mem.ByID[id]; q != nil {
@@ -249,7 +249,7 @@ func (s *Store) LaneStats(
 
 // QueueState implements store.Counts. A lane that is not in memory has no unfinished jobs and no throttle.
 func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.QueueState, err error) {
-	err = s.count(ctx, func(u *work.Unit, room *int) (err error) {
+	err = s.count(ctx, func(u *unit.Unit, room *int) (err error) {
 		state = store.QueueState{LaneStats: store.LaneStats{Lane: name.Lane}, Led: s.Led()}
 		q := u.Mem.Queues[name]
 		if q == nil {
@@ -271,7 +271,7 @@ func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.Que
 func (s *Store) TopicState(
 	ctx context.Context, namespace, topic string, rate policy.Rate,
 ) (state store.TopicState, err error) {
-	err = s.count(ctx, func(u *work.Unit, _ *int) error {
+	err = s.count(ctx, func(u *unit.Unit, _ *int) error {
 		state = store.TopicState{}
 		if t := u.Mem.Topics[memory.TopicName{Namespace: namespace, Name: topic}]; t != nil {
 			state.Running = t.Running

@@ -11,7 +11,7 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
@@ -37,7 +37,7 @@ func TestTopicStats_CountsATopicWithManyIdleLanesExactly(t *testing.T) {
 	insert(t, s, newJobInLane("a", "a1", 2*time.Hour), newJobInLane("a", "a2", 0), newJobInLane("b", "b1", 3*time.Hour))
 
 	looked := func() (n int) {
-		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(u *work.Unit) error {
+		require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "test", Run: func(u *unit.Unit) error {
 			for _, topic := range s.mem.Topics {
 				queues, err := someQueues(u, topic)
 				if err != nil {

@@ -9,37 +9,35 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/localtail"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/keeper"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // Store is the engine. Open returns it.
 type Store struct {
-	*keeper.Keeper
-	localtail.Tail
-	db        *db.Writer[*work.Unit]
+	*keeping
+	store.LocalTail
+	db        *db.Writer[*unit.Unit]
 	clock     clock.Reader
 	wakeups   *memory.Wakeups
 	closeOnce func() error
 	// unreadable logs jobs that cannot be decoded.
-	unreadable limitedlog.Log
+	unreadable logs.Limited
 
 	// The fields below belong to the writer.
 	mem *memory.State
-	env *work.Env
+	env *unit.Env
 }
 
 var _ store.Store = (*Store)(nil)
 
 // An op is a call to the writer.
-type op = db.Call[*work.Unit]
+type op = db.Call[*unit.Unit]
 
 // Open opens the database, or makes it, and ends the attempts that were under way when it was last used, as
 // lost. ctx limits the opening, not the store's life.
@@ -58,10 +56,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		clock:      now,
 		wakeups:    memory.NewWakeups(),
-		unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20},
+		unreadable: logs.Limited{Logger: log, Interval: time.Minute, Burst: 20},
 		mem:        memory.New(),
 	}
-	s.env = &work.Env{
+	s.env = &unit.Env{
 		Mem: s.mem, Wakeups: s.wakeups, Defaults: &o.Limits, Log: log, Clock: now,
 	}
 	s.closeOnce = sync.OnceValue(s.shut)
@@ -71,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, s.env.Begin); err != nil {
 		return nil, err
 	}
-	s.Keeper = keeper.New(s.db, now, log)
+	s.keeping = newKeeper(s.db, now, log)
 	if err := s.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the database %s: %w", s.db.Path(), db.Unavailable(err)), s.db.Close())
 	}
@@ -86,7 +84,7 @@ func (s *Store) Shards() []store.Shard { return []store.Shard{s} }
 // also fails for a while after a failed read.
 func (s *Store) Ping(ctx context.Context) error {
 	const verb = "ping the database"
-	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *work.Unit) error {
+	if err := s.db.Submit(ctx, &op{Verb: verb, Durable: true, Weight: 1, Run: func(u *unit.Unit) error {
 		if err := u.Exec(table.Probe); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // ClaimExpired implements store.Shard.
@@ -32,7 +32,7 @@ func (s *Store) ClaimExpired(
 }
 
 // takeExpired claims jobs that wait beyond their time to live.
-func (c *claim) takeExpired(u *work.Unit) error {
+func (c *claim) takeExpired(u *unit.Unit) error {
 	if expired, err := anyExpired(u); err != nil || !expired {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *claim) takeExpired(u *work.Unit) error {
 }
 
 // anyExpired reports whether the time to live of an unfinished job is over.
-func anyExpired(u *work.Unit) (bool, error) {
+func anyExpired(u *unit.Unit) (bool, error) {
 	if u.Mem.NextTTL >= u.Now.Millis {
 		return false, nil
 	}

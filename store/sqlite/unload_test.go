@@ -13,7 +13,7 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // idleLook is how long lanes with nothing pending stay in memory at least.
@@ -22,7 +22,7 @@ const idleLook = time.Minute
 // loadedLanes returns the number of lanes in memory.
 func loadedLanes(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(u *work.Unit) error {
+	require.NoError(t, s.db.Submit(t.Context(), &op{Verb: "look", Run: func(u *unit.Unit) error {
 		n = len(u.Mem.Queues)
 		return nil
 	}}))
@@ -126,7 +126,7 @@ func TestSweep_IsNotCalledAgainForTopicsThatStayInUse(t *testing.T) {
 			store.Lane{Queue: e.Queue, Settings: policy.Lane{Paused: true}})
 		require.NoError(t, err)
 		inWriter(t, s, func() {
-			require.NoError(t, s.commitAlone(func(u *work.Unit) error {
+			require.NoError(t, s.commitAlone(func(u *unit.Unit) error {
 				_, err := u.Topic(memory.TopicName{Namespace: e.Namespace, Name: e.Topic})
 				return err
 			}))

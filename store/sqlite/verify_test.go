@@ -9,19 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/throttle"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // verifiedLanes bounds how many lanes, at random, verify looks at.
-var verifiedLanes = testlevel.Of(150, 10_000)
+var verifiedLanes = testkit.Of(150, 10_000)
 
 // verify compares each number that an open store keeps in memory with a count of the rows in the database.
 func verify(t *testing.T, s *Store) {
@@ -30,7 +29,7 @@ func verify(t *testing.T, s *Store) {
 		return
 	}
 	var faults []string
-	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "verify", Run: func(u *work.Unit) error {
+	require.NoError(t, s.db.Submit(context.Background(), &op{Verb: "verify", Run: func(u *unit.Unit) error {
 		faults = findFaults(u)
 		return nil
 	}}))
@@ -38,7 +37,7 @@ func verify(t *testing.T, s *Store) {
 }
 
 // findFaults returns the numbers that differ.
-func findFaults(u *work.Unit) (faults []string) {
+func findFaults(u *unit.Unit) (faults []string) {
 	ask := func(sql string, args ...any) int64 {
 		var n int64
 		err := u.Conn.QueryText(context.Background(), fmt.Sprintf(sql, args...), func(v []driver.Value) error {
@@ -146,7 +145,7 @@ func findFaults(u *work.Unit) (faults []string) {
 	return faults
 }
 
-func topicFaults(u *work.Unit, t *memory.Topic, ask func(string, ...any) int64) (faults []string) {
+func topicFaults(u *unit.Unit, t *memory.Topic, ask func(string, ...any) int64) (faults []string) {
 	var waiting, ready, running int64
 	for q := range t.Queues {
 		waiting, ready, running = waiting+q.Waiting, ready+q.Ready, running+q.Running
@@ -196,8 +195,8 @@ func oneIf(yes bool) int64 {
 }
 
 // throttleFaults compares the throttle and the settings of a lane.
-func throttleFaults(u *work.Unit, q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
-	g := throttle.None
+func throttleFaults(u *unit.Unit, q *memory.Queue, ask func(string, ...any) int64) (faults []string) {
+	g := memory.None
 	if q.Throttle != nil {
 		g = *q.Throttle
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/work"
+	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
 // defaultWait is the timeout of Wait unless it is given one.
@@ -69,7 +69,7 @@ func (s *Store) await(
 // Notify implements store.Shard; it drops queues with nothing to claim.
 func (s *Store) Notify(ctx context.Context, queues []job.Queue) error {
 	checkBatch("queues to notify", len(queues))
-	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(u *work.Unit) error {
+	return s.db.Submit(ctx, &op{Verb: "notify queues", Weight: 1, Run: func(u *unit.Unit) error {
 		for _, name := range queues {
 			q := u.Mem.Queues[name]
 			if q == nil || q.Waiting == 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/localtail"
 )
 
 // ModelOptions are the options of NewModel.
@@ -24,7 +23,7 @@ type ModelOptions struct {
 
 // Model is the reference model: the contract over plain maps and sorted slices, under one mutex.
 type Model struct {
-	localtail.Tail
+	store.LocalTail
 
 	defaults policy.Topic
 	now      func() time.Time

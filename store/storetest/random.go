@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -33,7 +33,7 @@ import (
 
 // The number of sequences; the flag -rapid.checks overrides it.
 var (
-	randomChecks      = testlevel.Of(6, 12)
+	randomChecks      = testkit.Of(6, 12)
 	randomChecksSlow  = 2
 	randomChecksShort = 25 // of which rapid takes a fifth
 )

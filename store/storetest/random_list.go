@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -22,7 +22,7 @@ func listRandomly(s *suite) {
 	all := listedJobs(s)
 	setRapid()
 	rapid.Check(s.T, func(t *rapid.T) {
-		for range s.number(2, testlevel.Of(5, 8)) {
+		for range s.number(2, testkit.Of(5, 8)) {
 			f := drawFilter(t, all)
 			s.compareList(t, f, all, func(*job.Job) bool { return true }, func(f store.Filter) (store.Page, error) {
 				return s.router.List(s.Context(), f)

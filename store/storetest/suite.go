@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/router"
@@ -104,7 +104,7 @@ func (s *suite) shard() store.Shard { return s.Store.Shards()[s.shardNumber] }
 // all.
 func (s *suite) checkInvariants() {
 	s.Helper()
-	if s.Recheck == nil && len(s.Name())%testlevel.Of(3, 1) != 0 && !s.isFakeOnly {
+	if s.Recheck == nil && len(s.Name())%testkit.Of(3, 1) != 0 && !s.isFakeOnly {
 		return
 	}
 	if !s.Failed() && s.Store.Ping(s.Context()) == nil {
@@ -170,7 +170,7 @@ func withMovedClock(test func(s *suite)) func(s *suite) {
 // number returns all, or some on a slow engine in make test.
 func (s *suite) number(some, all int) int {
 	if s.IsSlow {
-		return testlevel.Of(some, all)
+		return testkit.Of(some, all)
 	}
 	return all
 }

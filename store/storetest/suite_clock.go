@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
 // clockSteps are steps of the clock in both directions, shorter and longer than the durations in the tests.
-var clockSteps = testlevel.Of(
+var clockSteps = testkit.Of(
 	[]time.Duration{-5 * time.Second, -2 * time.Hour, 10 * time.Minute},
 	[]time.Duration{-5 * time.Second, -10 * time.Minute, -2 * time.Hour, 5 * time.Second, 10 * time.Minute},
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testlevel"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -232,7 +232,7 @@ var groupCases = []testCase{
 		if s.Advance == nil {
 			return
 		}
-		queues, inRound := testlevel.Of(200, 1000), testlevel.Of(100, 500)
+		queues, inRound := testkit.Of(200, 1000), testkit.Of(100, 500)
 		s.put(policy.Topic{Deliver: policy.DeliverPull})
 		var entries []store.NewJob
 		for i := 0; len(entries) < queues; i++ {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ringback/ringback/internal/pemfile"
+	"github.com/ringback/ringback/internal/fileread"
 )
 
 // A form is a kind of deployment.
@@ -221,7 +221,7 @@ func (a *Address) secure() error {
 func (a *Address) loadFiles() error {
 	config, files := a.options.TLSConfig.Clone(), a.files
 	if files.ca != "" {
-		text, err := pemfile.Read(files.ca)
+		text, err := fileread.ReadPEM(files.ca)
 		if err != nil {
 			return fmt.Errorf("redis: read tls_ca: %w", err)
 		}
@@ -231,7 +231,7 @@ func (a *Address) loadFiles() error {
 		}
 	}
 	if files.cert != "" {
-		pair, err := pemfile.KeyPair(files.cert, files.key)
+		pair, err := fileread.KeyPair(files.cert, files.key)
 		if err != nil {
 			return fmt.Errorf("redis: read tls_cert and tls_key: %w", err)
 		}

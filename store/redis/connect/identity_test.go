@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/internal/redistest"
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store"
 )
 
@@ -73,7 +73,7 @@ func TestIdentity_Meet(t *testing.T) {
 
 // twoServers returns a client of an address that leads to the first of two servers, each of which has its name under a
 // key.
-func twoServers(t *testing.T) (c *Client, proxy *redistest.Proxy, log *testlog.Log, servers [2]*redistest.Server) {
+func twoServers(t *testing.T) (c *Client, proxy *redistest.Proxy, log *testkit.Log, servers [2]*redistest.Server) {
 	t.Helper()
 	for i, name := range []string{"first", "second"} {
 		servers[i] = redistest.Start(t)
@@ -83,7 +83,7 @@ func twoServers(t *testing.T) (c *Client, proxy *redistest.Proxy, log *testlog.L
 	proxy = redistest.StartProxy(t, servers[0].Addr())
 	address, err := ParseAddress("redis://" + proxy.Addr())
 	require.NoError(t, err)
-	log = &testlog.Log{}
+	log = &testkit.Log{}
 	c = New(address, Wait{}, slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c, proxy, log, servers

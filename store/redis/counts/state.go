@@ -8,7 +8,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // QueueState reads a queue's sets and throttle in one script.
@@ -29,8 +28,8 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		state.Scheduled, state.Ready, state.Running = n[0]-n[1], n[1]+n[2], n[3]
 		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1,
 			layout.Time(n[6]), n[7] == 1
-		state.CooldownCause = layout.ParseCause(script.Str(answer[9]))
-		if next := script.Str(answer[8]); next != "" {
+		state.CooldownCause = layout.ParseCause(layout.Str(answer[9]))
+		if next := layout.Str(answer[8]); next != "" {
 			state.Next = layout.ParseJobKey(next)
 		}
 		return nil

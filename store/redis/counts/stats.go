@@ -13,7 +13,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 const (
@@ -120,7 +119,7 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 	}
 	rows := make([]store.TopicStats, 0, len(names))
 	for i, name := range names {
-		if len(lanes[i].Val()) == 0 && script.Num(counters[i].Val()["reg"]) == 0 {
+		if len(lanes[i].Val()) == 0 && layout.Num(counters[i].Val()["reg"]) == 0 {
 			continue
 		}
 		namespace, topic, _ := strings.Cut(name, "/")
@@ -133,12 +132,12 @@ func (s *Counts) stats(ctx context.Context, names []string) ([]store.TopicStats,
 			}
 			c, row.Ready, row.OldestDue = counted.counters, counted.due, layout.Time(counted.oldest)
 		}
-		row.Registered, row.Running = script.Num(c["reg"]), script.Num(c["claimed"])
-		row.Delivered, row.Dead, row.Cancelled = script.Num(c["d"]), script.Num(c["x"]), script.Num(c["c"])
+		row.Registered, row.Running = layout.Num(c["reg"]), layout.Num(c["claimed"])
+		row.Delivered, row.Dead, row.Cancelled = layout.Num(c["d"]), layout.Num(c["x"]), layout.Num(c["c"])
 		open := row.Registered - row.Running - row.Delivered - row.Dead - row.Cancelled
-		row.Ready = min(row.Ready+script.Num(c["ready"]), max(open, 0))
+		row.Ready = min(row.Ready+layout.Num(c["ready"]), max(open, 0))
 		row.Scheduled = open - row.Ready
-		row.Bytes = max(0, script.Num(c["b"]))
+		row.Bytes = max(0, layout.Num(c["b"]))
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -156,7 +155,7 @@ func (s *Counts) registered(ctx context.Context, names []string) (rows []store.T
 		return nil, connect.MapError(ctx, err)
 	}
 	for i, name := range names {
-		if n := script.Num(counters[i].Val()); n != 0 || lanes[i].Val() > 0 {
+		if n := layout.Num(counters[i].Val()); n != 0 || lanes[i].Val() > 0 {
 			namespace, topic, _ := strings.Cut(name, "/")
 			rows = append(rows, store.TopicStats{Namespace: namespace, Topic: topic, Registered: n})
 		}
@@ -166,7 +165,7 @@ func (s *Counts) registered(ctx context.Context, names []string) (rows []store.T
 
 // waits reports whether a topic has jobs that are neither claimed nor ended, by its counters.
 func waits(c map[string]string) bool {
-	return script.Num(c["reg"])-script.Num(c["claimed"])-script.Num(c["d"])-script.Num(c["x"])-script.Num(c["c"]) != 0
+	return layout.Num(c["reg"])-layout.Num(c["claimed"])-layout.Num(c["d"])-layout.Num(c["x"])-layout.Num(c["c"]) != 0
 }
 
 // laneCounts are the counts of the jobs in some lanes of a topic that have no lease.
@@ -233,12 +232,12 @@ func (s *Counts) countLanesOf(
 		if err != nil {
 			return sum, nil, err
 		}
-		fields := script.Strs(answer[0])
-		part := laneCounts{counters: make(map[string]string, len(fields)/2), oldest: script.Num(answer[1])}
+		fields := layout.Strs(answer[0])
+		part := laneCounts{counters: make(map[string]string, len(fields)/2), oldest: layout.Num(answer[1])}
 		for i := 1; i < len(fields); i += 2 {
 			part.counters[fields[i-1]] = fields[i]
 		}
-		for _, head := range script.Strs(answer[2]) {
+		for _, head := range layout.Strs(answer[2]) {
 			heads = append(heads, head)
 		}
 		for _, n := range nums(answer[3:]) {
@@ -256,7 +255,7 @@ func (s *Counts) readHeads(ctx context.Context, heads []any, c *laneCounts) erro
 		if record == "" {
 			return nil
 		}
-		stored, err := layout.ParseJob(script.Str(heads[i]), record, run, true, job.Queue{})
+		stored, err := layout.ParseJob(layout.Str(heads[i]), record, run, true, job.Queue{})
 		if err != nil {
 			s.Unreadable.Error("job unreadable, leaving it out of the oldest due jobs", "job", heads[i], "err", err)
 			return nil
@@ -280,7 +279,7 @@ func (s *Counts) openLanes(ctx context.Context, names []string) ([]int64, error)
 func nums(list []any) []int64 {
 	numbers := make([]int64, len(list))
 	for i, v := range list {
-		numbers[i] = script.Num(v)
+		numbers[i] = layout.Num(v)
 	}
 	return numbers
 }
@@ -334,7 +333,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if err != nil {
 		return nil, err
 	}
-	now, throttles := script.Num(answer[0]), answer[1:]
+	now, throttles := layout.Num(answer[0]), answer[1:]
 	var rows []store.LaneStats
 	for i, lane := range lanes {
 		name, _, _ := strings.Cut(lane, "\x00")
@@ -343,7 +342,7 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue,
 			Running: counts[3*i+2].Val(),
 		}
-		parseThrottle(script.Str(throttles[i]), now, &row)
+		parseThrottle(layout.Str(throttles[i]), now, &row)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}
@@ -358,7 +357,7 @@ func parseThrottle(line string, now int64, row *store.LaneStats) {
 	if len(f) < 2 {
 		return
 	}
-	cooldown := script.Num(f[0])
+	cooldown := layout.Num(f[0])
 	if cooldown > now {
 		row.CooldownUntil = layout.Time(cooldown)
 		if len(f) > 5 {

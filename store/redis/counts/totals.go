@@ -10,7 +10,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // counterFields are the counters of a topic that Totals and Usage add up.
@@ -36,13 +35,13 @@ func (s *Counts) totals(ctx context.Context, namespace string) (store.TopicStats
 	ready := counted.due
 	add := func(names []string) error {
 		err := s.eachCounters(ctx, names, func(c []string) {
-			total.Registered += script.Num(c[0])
-			ready += script.Num(c[1])
-			total.Running += script.Num(c[2])
-			total.Delivered += script.Num(c[3])
-			total.Dead += script.Num(c[4])
-			total.Cancelled += script.Num(c[5])
-			total.Bytes += max(0, script.Num(c[6]))
+			total.Registered += layout.Num(c[0])
+			ready += layout.Num(c[1])
+			total.Running += layout.Num(c[2])
+			total.Delivered += layout.Num(c[3])
+			total.Dead += layout.Num(c[4])
+			total.Cancelled += layout.Num(c[5])
+			total.Bytes += max(0, layout.Num(c[6]))
 		})
 		if err != nil {
 			return err
@@ -79,7 +78,7 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []s
 		return connect.MapError(ctx, err)
 	}
 	for _, part := range parts {
-		do(script.Strs(part.Val()))
+		do(layout.Strs(part.Val()))
 	}
 	return nil
 }
@@ -88,8 +87,8 @@ func (s *Counts) eachCounters(ctx context.Context, names []string, do func(c []s
 func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage, err error) {
 	err = s.eachTopics(ctx, namespace, func(names []string) error {
 		return s.eachCounters(ctx, names, func(c []string) {
-			jobs := script.Num(c[0]) - script.Num(c[3]) - script.Num(c[4]) - script.Num(c[5])
-			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, script.Num(c[6]))})
+			jobs := layout.Num(c[0]) - layout.Num(c[3]) - layout.Num(c[4]) - layout.Num(c[5])
+			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, layout.Num(c[6]))})
 		})
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What
+// package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What
 // Open refuses can also happen while a process runs: another maxmemory-policy, an emptied database, data laid out anew.
 package health
 
@@ -16,7 +16,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -130,7 +129,7 @@ func (h *Monitor) checkData(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", layout.MetaKey(h.prefix), connect.MapError(ctx, err))
 	}
-	found := script.Strs(values)
+	found := layout.Strs(values)
 	gone, err := h.emptiedShards(ctx)
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (h *Monitor) checkData(ctx context.Context) error {
 	defer h.mu.Unlock()
 	h.id = found[2]
 	foreign := ""
-	if script.Num(found[0]) != layout.Version || script.Num(found[1]) != int64(len(h.shards)) {
+	if layout.Num(found[0]) != layout.Version || layout.Num(found[1]) != int64(len(h.shards)) {
 		foreign = found[1] + " shards, version " + found[0]
 	}
 	if foreign != "" && h.foreign == "" {
@@ -183,7 +182,7 @@ func (h *Monitor) writeMeta(ctx context.Context) ([]string, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("write %s: %w", key, connect.MapError(ctx, err))
 	}
-	return script.Strs(read.Val()), nil
+	return layout.Strs(read.Val()), nil
 }
 
 // emptiedShards returns the shards that have lost all their data. On a cluster a single server may be emptied.

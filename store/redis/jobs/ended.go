@@ -6,7 +6,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // An endedReader reads the ended jobs of some topics, in the order of the list.
@@ -106,8 +105,8 @@ func (e *endedReader) fill(ctx context.Context, n int) error {
 		e.after = e.buffer[len(e.buffer)-1]
 	}
 	var left []string
-	for _, position := range script.List(answer[1]) {
-		at := script.Num(position)
+	for _, position := range layout.List(answer[1]) {
+		at := layout.Num(position)
 		if at < 1 || at > int64(len(e.keys)) {
 			return scriptEnded.Malformed()
 		}

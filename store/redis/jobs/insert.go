@@ -7,7 +7,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -56,14 +55,14 @@ func (s *Jobs) insert(ctx context.Context, token store.Token, entries []store.Ne
 	if err != nil {
 		return nil, err
 	}
-	answer := script.List(reply)
+	answer := layout.List(reply)
 	if len(answer) != 2+len(entries) {
 		return nil, scriptInsert.Malformed()
 	}
-	now, later := script.Num(answer[0]), script.Num(answer[1])
+	now, later := layout.Num(answer[0]), layout.Num(answer[1])
 	results := make([]store.InsertResult, len(entries))
 	for i := range entries {
-		if known := script.List(answer[2+i]); known != nil {
+		if known := layout.List(answer[2+i]); known != nil {
 			if results[i], err = s.existing(&entries[i], known); err != nil {
 				return nil, err
 			}
@@ -109,22 +108,22 @@ func (s *Jobs) existing(e *store.NewJob, answer []any) (store.InsertResult, erro
 		return store.InsertResult{}, scriptInsert.Malformed()
 	}
 	result := store.InsertResult{Outcome: store.Conflict}
-	if script.Str(answer[0]) == "e" {
+	if layout.Str(answer[0]) == "e" {
 		result.Outcome = store.Existing
 	}
-	if rec := script.Str(answer[2]); rec != "" {
-		q, err := s.QueueOf(rec, script.Str(answer[5]))
+	if rec := layout.Str(answer[2]); rec != "" {
+		q, err := s.QueueOf(rec, layout.Str(answer[5]))
 		if err != nil {
 			return store.InsertResult{}, err
 		}
-		stored, err := layout.ParseJob(layout.JobKey(e.Ref()), rec, script.Str(answer[3]), false, q.Queue)
+		stored, err := layout.ParseJob(layout.JobKey(e.Ref()), rec, layout.Str(answer[3]), false, q.Queue)
 		if err != nil {
 			return store.InsertResult{}, err
 		}
-		result.Job = stored.Job(script.Num(answer[1]))
+		result.Job = stored.Job(layout.Num(answer[1]))
 		return result, nil
 	}
 	result.Job = job.Job{Spec: e.Spec}
-	result.Job.Progress = layout.ParseEnded(script.Str(answer[4]))
+	result.Job.Progress = layout.ParseEnded(layout.Str(answer[4]))
 	return result, nil
 }

@@ -1,11 +1,11 @@
-// Package jobs implements store.Jobs on Redis: it registers, reads, lists, replaces, cancels, revives and deletes jobs.
+// package jobs implements store.Jobs on Redis: it registers, reads, lists, replaces, cancels, revives and deletes jobs.
 package jobs
 
 import (
 	"embed"
 
 	"github.com/ringback/ringback/store/redis/health"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -13,18 +13,18 @@ import (
 var files embed.FS
 
 var (
-	scriptInsert     = script.New(files, "insert", script.MovingJobs)
-	scriptGet        = script.New(files, "get", script.ReadingJobs)
-	scriptGetRecords = script.New(files, "get_records", "record")
-	scriptPutRecords = script.New(files, "put_records", script.MovingJobs)
-	scriptKnown      = script.New(files, "known", script.ReadingJobs)
-	scriptLanes      = script.New(files, "lanes")
-	scriptUnfinished = script.New(files, "unfinished", "order")
-	scriptEnded      = script.New(files, "ended", "order")
-	scriptReplace    = script.New(files, "replace", script.MovingJobs, "reply")
-	scriptCancel     = script.New(files, "cancel", script.EndingJobs, "reply")
-	scriptRevive     = script.New(files, "revive", script.MovingJobs)
-	scriptPurge      = script.New(files, "purge", script.EndingJobs)
+	scriptInsert     = layout.New(files, "insert", layout.MovingJobs)
+	scriptGet        = layout.New(files, "get", layout.ReadingJobs)
+	scriptGetRecords = layout.New(files, "get_records", "record")
+	scriptPutRecords = layout.New(files, "put_records", layout.MovingJobs)
+	scriptKnown      = layout.New(files, "known", layout.ReadingJobs)
+	scriptLanes      = layout.New(files, "lanes")
+	scriptUnfinished = layout.New(files, "unfinished", "order")
+	scriptEnded      = layout.New(files, "ended", "order")
+	scriptReplace    = layout.New(files, "replace", layout.MovingJobs, "reply")
+	scriptCancel     = layout.New(files, "cancel", layout.EndingJobs, "reply")
+	scriptRevive     = layout.New(files, "revive", layout.MovingJobs)
+	scriptPurge      = layout.New(files, "purge", layout.EndingJobs)
 )
 
 // Jobs is the jobs of one shard. It is safe for concurrent use.

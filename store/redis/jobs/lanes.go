@@ -10,7 +10,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 const (
@@ -80,14 +79,14 @@ func (l *laneReader) next(ctx context.Context) (lanes []lane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found := script.List(reply)
+	found := layout.List(reply)
 	if len(found) == 0 || len(found) > len(keys) {
 		return nil, scriptLanes.Malformed()
 	}
 	members := 0
 	for i, part := range found {
 		l.reached = store.Position{Topic: l.topics[i]}
-		for _, member := range script.Strs(part) {
+		for _, member := range layout.Strs(part) {
 			members++
 			name, number, _ := strings.Cut(member, "\x00")
 			if name != l.reached.Lane {

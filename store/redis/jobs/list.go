@@ -12,7 +12,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // listChunk is about how many keys of jobs one script reads for a list.
@@ -82,10 +81,10 @@ type entry struct {
 
 // parseEntries parses keys of jobs and scores.
 func parseEntries(reply any) []entry {
-	texts := script.Strs(reply)
+	texts := layout.Strs(reply)
 	entries := make([]entry, len(texts)/2)
 	for i := range entries {
-		entries[i] = entry{at: script.Num(texts[2*i+1]), key: texts[2*i]}
+		entries[i] = entry{at: layout.Num(texts[2*i+1]), key: texts[2*i]}
 	}
 	return entries
 }
@@ -166,7 +165,7 @@ func (r *pageReader) readJobs(ctx context.Context, keys []string, known map[stri
 			return nil
 		}
 		q, err := r.QueueOf(record, queue)
-		if errors.Is(err, script.ErrStale) {
+		if errors.Is(err, layout.ErrStale) {
 			return err
 		}
 		var stored layout.StoredJob

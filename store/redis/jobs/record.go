@@ -9,7 +9,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -54,13 +53,13 @@ func (s *Jobs) getRecords(ctx context.Context, refs []job.Ref) ([]store.Record, 
 	if err != nil {
 		return nil, err
 	}
-	answer := script.List(reply)
+	answer := layout.List(reply)
 	if len(answer) < 2 || len(answer) > 1+len(refs) {
 		return nil, scriptGetRecords.Malformed()
 	}
-	now, records := script.Num(answer[0]), make([]store.Record, len(answer)-1)
+	now, records := layout.Num(answer[0]), make([]store.Record, len(answer)-1)
 	for i := range records {
-		one := script.Strs(answer[1+i])
+		one := layout.Strs(answer[1+i])
 		if len(one) != 5 {
 			return nil, scriptGetRecords.Malformed()
 		}
@@ -130,7 +129,7 @@ func (s *Jobs) putRecords(ctx context.Context, token store.Token, records []stor
 	if err != nil {
 		return nil, err
 	}
-	codes := script.Str(reply)
+	codes := layout.Str(reply)
 	if len(codes) != len(records) {
 		return nil, scriptPutRecords.Malformed()
 	}
@@ -149,7 +148,7 @@ func (s *Jobs) putRecords(ctx context.Context, token store.Token, records []stor
 }
 
 // addRecord adds the arguments of a job of a queue.
-func addRecord(c *script.Call, position int, number string, r *store.Record) error {
+func addRecord(c *layout.Call, position int, number string, r *store.Record) error {
 	if len(r.Fingerprint) > 255 {
 		return fmt.Errorf("redis: a fingerprint of %d bytes is longer than 255", len(r.Fingerprint))
 	}

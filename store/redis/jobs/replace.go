@@ -11,7 +11,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -37,14 +36,14 @@ func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJ
 	if err != nil {
 		return nil, err
 	}
-	key, rec, line := layout.JobKey(ref), script.Str(answer[1]), script.Str(answer[2])
+	key, rec, line := layout.JobKey(ref), layout.Str(answer[1]), layout.Str(answer[2])
 	if rec == "" {
-		line, rec, _ = strings.Cut(script.Str(answer[4]), "\n")
+		line, rec, _ = strings.Cut(layout.Str(answer[4]), "\n")
 	}
 	if rec == "" {
 		return nil, store.ErrNotFound
 	}
-	q, err := s.QueueOf(rec, script.Str(answer[5]))
+	q, err := s.QueueOf(rec, layout.Str(answer[5]))
 	if err != nil {
 		return nil, fmt.Errorf("read job %s: %w", key, err)
 	}
@@ -52,7 +51,7 @@ func (s *Jobs) read(ctx context.Context, ref job.Ref, replyKey string) (*storedJ
 	if err != nil {
 		return nil, err
 	}
-	return &storedJob{StoredJob: stored, queue: q, now: script.Num(answer[0]), attempts: script.Str(answer[3])}, nil
+	return &storedJob{StoredJob: stored, queue: q, now: layout.Num(answer[0]), attempts: layout.Str(answer[3])}, nil
 }
 
 // Get reads a job with its record.
@@ -92,7 +91,7 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, err
 	if err != nil {
 		return nil, fmt.Errorf("look for ids: %w", err)
 	}
-	answer := script.Str(reply)
+	answer := layout.Str(reply)
 	if len(answer) != len(refs) {
 		return nil, scriptKnown.Malformed()
 	}
@@ -111,7 +110,7 @@ func (s *Jobs) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, err
 // kind names the method under the token.
 func (s *Jobs) change(ctx context.Context, token store.Token, kind string, ref job.Ref, prepare func(
 	st *storedJob, replyKey string,
-) (*script.Call, error),
+) (*layout.Call, error),
 ) (job.Job, error) {
 	replyKey := s.Keys.Reply(string(token), kind)
 	var changed job.Job
@@ -147,7 +146,7 @@ func (s *Jobs) retryChanged(do func() error) error {
 
 // changed reads the answer of cancel and replace.
 func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
-	answer := script.List(reply)
+	answer := layout.List(reply)
 	if len(answer) == 1 && answer[0] == "again" {
 		return job.Job{}, errAgain
 	}
@@ -156,17 +155,17 @@ func (s *Jobs) changed(st *storedJob, reply any) (job.Job, error) {
 	}
 	switch answer[0] {
 	case "ok":
-		changed, err := layout.ParseJob(st.Key, script.Str(answer[2]), script.Str(answer[3]), false, st.queue.Queue)
+		changed, err := layout.ParseJob(st.Key, layout.Str(answer[2]), layout.Str(answer[3]), false, st.queue.Queue)
 		if err != nil {
 			return job.Job{}, err
 		}
-		return changed.Job(script.Num(answer[1])), nil
+		return changed.Job(layout.Num(answer[1])), nil
 	case "state":
-		r, err := layout.ParseRun(script.Str(answer[3]), st.Record)
+		r, err := layout.ParseRun(layout.Str(answer[3]), st.Record)
 		if err != nil {
 			return job.Job{}, err
 		}
-		return job.Job{}, &store.StateError{State: r.JobState(script.Num(answer[1]))}
+		return job.Job{}, &store.StateError{State: r.JobState(layout.Num(answer[1]))}
 	case "none":
 		return job.Job{}, store.ErrNotFound
 	case "version":
@@ -183,7 +182,7 @@ func (s *Jobs) Cancel(
 	ctx context.Context, token store.Token, ref job.Ref, cancellation store.Cancellation,
 ) (job.Job, error) {
 	event := cancellation.Event(time.Time{})
-	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
+	j, err := s.change(ctx, token, "x", ref, func(st *storedJob, replyKey string) (*layout.Call, error) {
 		c := s.NewCall(scriptCancel, replyKey, []*layout.Queue{st.queue}, nil, 3)
 		c.Add(st.Key, event.JSONUpToTime(), cancellation.IfVersion)
 		return c, nil
@@ -205,7 +204,7 @@ func (s *Jobs) Replace(
 	if replacement.MovesTime() {
 		moves = 1
 	}
-	j, err := s.change(ctx, token, "e", ref, func(st *storedJob, replyKey string) (*script.Call, error) {
+	j, err := s.change(ctx, token, "e", ref, func(st *storedJob, replyKey string) (*layout.Call, error) {
 		expiry := ""
 		switch {
 		case replacement.Expiry != nil:

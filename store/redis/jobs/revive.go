@@ -11,7 +11,6 @@ import (
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -83,17 +82,17 @@ func changedFields(queues []*layout.Queue, position int, item *store.Revival) (f
 
 // revived reads the script's answer.
 func (s *Jobs) revived(items []store.Revival, reply any) ([]store.ReviveResult, error) {
-	answer := script.List(reply)
-	if script.Str(reply) == "again" {
+	answer := layout.List(reply)
+	if layout.Str(reply) == "again" {
 		return nil, errAgain
 	}
 	if len(answer) != 1+len(items) {
 		return nil, scriptRevive.Malformed()
 	}
-	now := script.Num(answer[0])
+	now := layout.Num(answer[0])
 	results := make([]store.ReviveResult, len(items))
 	for i := range items {
-		one := script.Strs(answer[1+i])
+		one := layout.Strs(answer[1+i])
 		if len(one) != 4 {
 			return nil, scriptRevive.Malformed()
 		}
@@ -147,7 +146,7 @@ func (s *Jobs) Purge(ctx context.Context, token store.Token, items []store.Remov
 		if err != nil {
 			return err
 		}
-		answer := script.Str(reply)
+		answer := layout.Str(reply)
 		switch {
 		case answer == "again":
 			return errAgain

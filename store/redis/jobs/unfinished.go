@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // A laneJobs is what one script found in a lane.
@@ -92,23 +92,23 @@ func (r *pageReader) readLanes(ctx context.Context, lanes []lane, after entry) (
 	if err != nil {
 		return nil, 0, err
 	}
-	answer := script.List(reply)
+	answer := layout.List(reply)
 	if len(answer) == 0 {
 		return nil, 0, scriptUnfinished.Malformed()
 	}
-	read = int(script.Num(answer[0]))
+	read = int(layout.Num(answer[0]))
 	if read < 1 || read > len(lanes) {
 		return nil, 0, scriptUnfinished.Malformed()
 	}
 	found = make([]laneJobs, len(answer)-1)
 	for i := range found {
-		part := script.List(answer[1+i])
-		if len(part) != 4 || script.Num(part[0]) < 1 || script.Num(part[0]) > int64(read) {
+		part := layout.List(answer[1+i])
+		if len(part) != 4 || layout.Num(part[0]) < 1 || layout.Num(part[0]) > int64(read) {
 			return nil, 0, scriptUnfinished.Malformed()
 		}
 		found[i] = laneJobs{
-			lane: lanes[script.Num(part[0])-1], due: parseEntries(part[1]), more: script.Num(part[2]) != 0,
-			others: script.Strs(part[3]),
+			lane: lanes[layout.Num(part[0])-1], due: parseEntries(part[1]), more: layout.Num(part[2]) != 0,
+			others: layout.Strs(part[3]),
 		}
 	}
 	return found, read, nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -27,5 +26,5 @@ func (s *Keeper) Alarm(ctx context.Context, token store.Token, alarm store.Alarm
 	if err != nil {
 		return false, fmt.Errorf("record an alarm: %w", err)
 	}
-	return script.Str(reply) == "1", nil
+	return layout.Str(reply) == "1", nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -48,11 +47,11 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	if err != nil {
 		return store.CarryResult{}, err
 	}
-	now, first, outbox, recheck, numbers := script.Num(agenda[0]), script.Str(agenda[1]), script.Num(agenda[2]),
-		script.Str(agenda[3]), script.Strs(agenda[4])
+	now, first, outbox, recheck, numbers := layout.Num(agenda[0]), layout.Str(agenda[1]), layout.Num(agenda[2]),
+		layout.Str(agenda[3]), layout.Strs(agenda[4])
 	clock, err := s.followClock(ctx, r, clockState{
-		noted: script.Num(agenda[6]), by: script.Str(agenda[7]), epoch: script.Str(agenda[8]),
-		stale: script.Strs(agenda[9]),
+		noted: layout.Num(agenda[6]), by: layout.Str(agenda[7]), epoch: layout.Str(agenda[8]),
+		stale: layout.Strs(agenda[9]),
 	})
 	if err != nil {
 		return store.CarryResult{}, err
@@ -63,7 +62,7 @@ func (s *Keeper) carry(ctx context.Context, token store.Token, round store.Carry
 	// Deadlines that are still to be moved end no lease.
 	round.KeepLeases = round.KeepLeases || clock.pending()
 	idle := len(numbers) == 0 && outbox <= int64(round.SkipOutbox) && recheck == "" && len(round.Relayed) == 0 &&
-		script.Num(agenda[5]) == 0
+		layout.Num(agenda[5]) == 0
 	if idle && clock == clockSteady {
 		return store.CarryResult{Now: layout.Time(now), Next: untilHead(now, first)}, nil
 	}
@@ -117,15 +116,15 @@ func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.Carry
 	if me != "" {
 		s.clock.stored(began)
 	}
-	return agenda, clockReading{now: script.Num(agenda[0]), began: began, ended: s.process.elapsed()}, nil
+	return agenda, clockReading{now: layout.Num(agenda[0]), began: began, ended: s.process.elapsed()}, nil
 }
 
 // untilHead is the time until the agenda's head; negative when nothing has a moment.
 func untilHead(now int64, first string) time.Duration {
-	if first == "" || script.Num(first) >= layout.Never {
+	if first == "" || layout.Num(first) >= layout.Never {
 		return -1
 	}
-	return time.Duration(max(0, script.Num(first)-now)) * time.Millisecond
+	return time.Duration(max(0, layout.Num(first)-now)) * time.Millisecond
 }
 
 // leaseBound formats the latest deadline that may expire for carry.lua.
@@ -144,13 +143,13 @@ func leaseBound(round *store.CarryOptions) string {
 // other, and is not counted in what is left to do.
 func (s *Keeper) readCarried(round *store.CarryOptions, answer []any) store.CarryResult {
 	carried := store.CarryResult{
-		Now: layout.Time(script.Num(answer[0])), Moved: int(script.Num(answer[1])),
-		ExpiredLeases: int(script.Num(answer[2])), Next: -1,
+		Now: layout.Time(layout.Num(answer[0])), Moved: int(layout.Num(answer[1])),
+		ExpiredLeases: int(layout.Num(answer[2])), Next: -1,
 	}
-	if next := script.Num(answer[3]); next >= 0 {
+	if next := layout.Num(answer[3]); next >= 0 {
 		carried.Next = time.Duration(next) * time.Millisecond
 	}
-	entries := script.Strs(answer[4])
+	entries := layout.Strs(answer[4])
 	carried.OutboxRead = len(entries) / 2
 	for i := 1; i < len(entries); i += 2 {
 		e, err := store.DecodeNewJob([]byte(entries[i]))
@@ -160,7 +159,7 @@ func (s *Keeper) readCarried(round *store.CarryOptions, answer []any) store.Carr
 		}
 		carried.Outbox = append(carried.Outbox, e)
 	}
-	if script.Num(answer[5]) > int64(round.SkipOutbox+carried.OutboxRead) {
+	if layout.Num(answer[5]) > int64(round.SkipOutbox+carried.OutboxRead) {
 		carried.Next = 0
 	}
 	return carried

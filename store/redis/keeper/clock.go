@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -151,7 +151,7 @@ func (s *Keeper) clockPhase(ctx context.Context, r clockReading, answer clockSta
 	if err != nil {
 		return clockSteady, err
 	}
-	if script.Num(begun) != 1 { // another carrier was first, or this call was sent twice
+	if layout.Num(begun) != 1 { // another carrier was first, or this call was sent twice
 		step.by = 0
 	}
 	s.clock.setStep(r, step.by)
@@ -171,7 +171,7 @@ func (s *Keeper) rescore(ctx context.Context, numbers []string) (clockPhase, err
 		c.Add(number)
 	}
 	left, err := s.Run(ctx, c)
-	if script.Num(left) > 0 {
+	if layout.Num(left) > 0 {
 		return clockRescoring, err
 	}
 	return clockRescored, err

@@ -10,7 +10,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 const (
@@ -145,10 +144,10 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 	args := []any{t.name, isInternal(t.name)}
 	var last []string
 	if t.last != nil {
-		last = script.Strs(t.last.Val())
+		last = layout.Strs(t.last.Val())
 	}
 	for i, lane := range t.lanes {
-		idle := -script.Num(last[i])
+		idle := -layout.Num(last[i])
 		if t.sizes[i].Val() > 0 || oldest != 0 && idle > 0 && oldest <= idle {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package keeper implements store.Keeper on Redis: it moves due jobs to ready, expires leases, reads the outbox,
+// package keeper implements store.Keeper on Redis: it moves due jobs to ready, expires leases, reads the outbox,
 // applies retention, and forgets unused lanes. It follows steps of Redis's clock. A carrier calls it, under a lock that
 // Lead takes.
 package keeper
@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/repair"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
 )
@@ -22,14 +22,14 @@ import (
 var files embed.FS
 
 var (
-	scriptLead    = script.New(files, "lead")
-	scriptAgenda  = script.New(files, "agenda", script.ReadingJobs)
-	scriptCarry   = script.New(files, "carry", script.EndingJobs)
-	scriptSweep   = script.New(files, "sweep", script.EndingJobs)
-	scriptForget  = script.New(files, "forget")
-	scriptStep    = script.New(files, "step", script.ReadingJobs)
-	scriptRescore = script.New(files, "rescore", script.MovingJobs, "clock_steps")
-	scriptAlarm   = script.New(files, "alarm", script.MovingJobs, "outbox")
+	scriptLead    = layout.New(files, "lead")
+	scriptAgenda  = layout.New(files, "agenda", layout.ReadingJobs)
+	scriptCarry   = layout.New(files, "carry", layout.EndingJobs)
+	scriptSweep   = layout.New(files, "sweep", layout.EndingJobs)
+	scriptForget  = layout.New(files, "forget")
+	scriptStep    = layout.New(files, "step", layout.ReadingJobs)
+	scriptRescore = layout.New(files, "rescore", layout.MovingJobs, "clock_steps")
+	scriptAlarm   = layout.New(files, "alarm", layout.MovingJobs, "outbox")
 )
 
 // Keeper maintains one shard. It is safe for concurrent use.
@@ -41,7 +41,7 @@ type Keeper struct {
 	clock    stepDetector
 	wakeups  connect.Listener // of the agenda
 	// unreadable logs outbox entries that cannot be decoded: they are read in every round.
-	unreadable limitedlog.Log
+	unreadable logs.Limited
 
 	mu          sync.Mutex
 	overdue     overdueLock
@@ -65,7 +65,7 @@ func NewProcess(elapsed func() time.Duration) *Process {
 func New(s *shard.Shard, p *Process, policies *settings.Documents, repairs *repair.Repairer) *Keeper {
 	return &Keeper{
 		Shard: s, process: p, policies: policies, repairs: repairs,
-		unreadable: limitedlog.Log{Logger: s.Log, Interval: time.Minute},
+		unreadable: logs.Limited{Logger: s.Log, Interval: time.Minute},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/settings"
 )
 
@@ -62,7 +62,7 @@ func (s *Keeper) lock(ctx context.Context, value string) error {
 	if err != nil {
 		return err
 	}
-	other := script.Str(reply)
+	other := layout.Str(reply)
 	switch {
 	case other == "" || other == "-":
 		watch = overdueLock{}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // sweepTopics is how many topics one Sweep processes. The next continues after them.
@@ -36,8 +35,8 @@ func (s *Keeper) Sweep(ctx context.Context, token store.Token, limit int) (store
 		return store.SweepResult{}, fmt.Errorf("sweep: %w", err)
 	}
 	swept := store.SweepResult{
-		Jobs: int(script.Num(answer[0])),
-		IDs:  int(script.Num(answer[1])), More: answer[2] == "1",
+		Jobs: int(layout.Num(answer[0])),
+		IDs:  int(layout.Num(answer[1])), More: answer[2] == "1",
 	}
 	if swept.More {
 		return swept, nil // these topics are not done

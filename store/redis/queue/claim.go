@@ -13,7 +13,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/settings"
 	"github.com/ringback/ringback/store/redis/shard"
 )
@@ -41,7 +40,7 @@ func (s *Queue) Claim(ctx context.Context, token store.Token, request store.Clai
 
 // A claim is a call of claim.lua, with what its reply is parsed with.
 type claim struct {
-	*script.Call
+	*layout.Call
 	token  store.Token
 	wants  []store.QueueClaim
 	queues []*layout.Queue // in the script's order
@@ -133,7 +132,7 @@ func (s *Queue) findUnknownQueues(
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	stored, limits, topicLimits := script.Strs(read[0].Val()), script.Strs(read[1].Val()), script.Strs(read[2].Val())
+	stored, limits, topicLimits := layout.Strs(read[0].Val()), layout.Strs(read[1].Val()), layout.Strs(read[2].Val())
 	left := make(map[job.Queue]*store.QueueStatus, len(names))
 	for i, q := range names {
 		left[q] = &store.QueueStatus{
@@ -146,22 +145,22 @@ func (s *Queue) findUnknownQueues(
 
 // readClaim parses the script's reply.
 func (s *Queue) readClaim(c *claim, reply any) (store.ClaimResult, error) {
-	answer := script.List(reply)
+	answer := layout.List(reply)
 	if len(answer) != 5 {
 		return store.ClaimResult{}, scriptClaim.Malformed()
 	}
-	left, err := c.left(script.Strs(answer[2]), script.Strs(answer[4]))
+	left, err := c.left(layout.Strs(answer[2]), layout.Strs(answer[4]))
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	jobs, err := s.readJobs(scriptClaim, c.token, script.Num(answer[0]), script.List(answer[3]), c.queues)
-	return store.ClaimResult{Jobs: jobs, Revision: script.Num(answer[1]), Queues: left}, err
+	jobs, err := s.readJobs(scriptClaim, c.token, layout.Num(answer[0]), layout.List(answer[3]), c.queues)
+	return store.ClaimResult{Jobs: jobs, Revision: layout.Num(answer[1]), Queues: left}, err
 }
 
 // readJobs parses the jobs that a script has claimed at now: for each the position of its queue, member, record, run,
 // ms left of its lease.
 func (s *Queue) readJobs(
-	from *script.Script, token store.Token, now int64, parts []any, queues []*layout.Queue,
+	from *layout.Script, token store.Token, now int64, parts []any, queues []*layout.Queue,
 ) (jobs []store.ClaimedJob, err error) {
 	if len(parts)%5 != 0 {
 		return nil, from.Malformed()
@@ -170,7 +169,7 @@ func (s *Queue) readJobs(
 		jobs = make([]store.ClaimedJob, 0, len(parts)/5)
 	}
 	for i := 0; i < len(parts); i += 5 {
-		k := int(script.Num(parts[i]))
+		k := int(layout.Num(parts[i]))
 		if k < 1 || k > len(queues) {
 			return nil, from.Malformed()
 		}
@@ -184,14 +183,14 @@ func (s *Queue) readJobs(
 func (s *Queue) appendJob(
 	jobs []store.ClaimedJob, token store.Token, now int64, parts []any, q job.Queue,
 ) []store.ClaimedJob {
-	stored, err := layout.ParseJob(script.Str(parts[0]), script.Str(parts[1]), script.Str(parts[2]), false, q)
+	stored, err := layout.ParseJob(layout.Str(parts[0]), layout.Str(parts[1]), layout.Str(parts[2]), false, q)
 	if err != nil {
-		s.Unreadable.Error("claimed job unreadable, leaving it to its lease", "job", script.Str(parts[0]), "err", err)
+		s.Unreadable.Error("claimed job unreadable, leaving it to its lease", "job", layout.Str(parts[0]), "err", err)
 		return jobs
 	}
 	r := &stored.Run
 	return append(jobs, store.ClaimedJob{
-		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(script.Num(parts[3])) * time.Millisecond,
+		Job: stored.Job(now), Lease: token, LeaseFor: time.Duration(layout.Num(parts[3])) * time.Millisecond,
 		Age:   time.Duration(now-r.FirstDue) * time.Millisecond,
 		Late:  time.Duration(max(0, r.Finished-r.Due)) * time.Millisecond,
 		Rated: r.IsRated(), Probe: r.IsProbe(),
@@ -205,7 +204,7 @@ func (c *claim) left(lines, lanes []string) ([]store.QueueStatus, error) {
 	}
 	changed := make(map[int]*store.Document, len(lanes)/2)
 	for i := 0; i < len(lanes); i += 2 {
-		k := int(script.Num(lanes[i]))
+		k := int(layout.Num(lanes[i]))
 		if k < 1 || k > len(c.queues) {
 			return nil, scriptClaim.Malformed()
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -36,10 +35,10 @@ func (s *Queue) claimExpired(
 	if err != nil {
 		return nil, err
 	}
-	if script.Num(answer[1]) != 0 {
-		return s.expiredAgain(token, script.Num(answer[0]), script.List(answer[2]))
+	if layout.Num(answer[1]) != 0 {
+		return s.expiredAgain(token, layout.Num(answer[0]), layout.List(answer[2]))
 	}
-	found := script.Strs(answer[2])
+	found := layout.Strs(answer[2])
 	if len(found) == 0 || len(found)%2 != 0 {
 		return nil, nil
 	}
@@ -66,7 +65,7 @@ func (s *Queue) claimExpired(
 	if answer, err = s.RunList(ctx, c, 2); err != nil {
 		return nil, err
 	}
-	return s.readJobs(scriptExpire, token, script.Num(answer[0]), script.List(answer[1]), queues)
+	return s.readJobs(scriptExpire, token, layout.Num(answer[0]), layout.List(answer[1]), queues)
 }
 
 // expiredAgain reads the answer to a repeated call.
@@ -75,7 +74,7 @@ func (s *Queue) expiredAgain(token store.Token, now int64, jobs []any) (claimed 
 		return nil, scriptOverdue.Malformed()
 	}
 	for i := 0; i < len(jobs); i += 5 {
-		q, err := s.QueueOf(script.Str(jobs[i+1]), script.Str(jobs[i+4]))
+		q, err := s.QueueOf(layout.Str(jobs[i+1]), layout.Str(jobs[i+4]))
 		if err != nil {
 			return nil, err
 		}

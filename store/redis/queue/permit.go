@@ -7,7 +7,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -32,17 +31,17 @@ func (s *Queue) Permit(ctx context.Context, token store.Token, requests []store.
 	if err != nil {
 		return nil, fmt.Errorf("permit: %w", err)
 	}
-	answer := script.Strs(reply)
+	answer := layout.Strs(reply)
 	if len(answer) != 1+2*(len(keys)-2) {
 		return nil, fmt.Errorf("permit: %w", scriptPermit.Malformed())
 	}
-	now, rest := layout.Time(script.Num(answer[0])), answer[1:]
+	now, rest := layout.Time(layout.Num(answer[0])), answer[1:]
 	permits := make([]store.Permit, len(requests))
 	for i, request := range requests {
 		permits[i] = store.Permit{Starts: max(0, request.Starts), At: now}
 		if request.Rate.Limited() {
-			permits[i].Starts, permits[i].Next = int(script.Num(rest[0])),
-				time.Duration(script.Num(rest[1]))*time.Millisecond
+			permits[i].Starts, permits[i].Next = int(layout.Num(rest[0])),
+				time.Duration(layout.Num(rest[1]))*time.Millisecond
 			rest = rest[2:]
 		}
 	}

@@ -1,4 +1,4 @@
-// Package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles,
+// package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles,
 // limits and rates into account in their script (claim.lua), which runs in one round trip with the settlement before
 // it.
 //
@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/store/redis/connect"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -18,12 +18,12 @@ import (
 var files embed.FS
 
 var (
-	scriptClaim   = script.New(files, "claim", script.MovingJobs, "grant")
-	scriptOverdue = script.New(files, "overdue", script.ReadingJobs, "run")
-	scriptExpire  = script.New(files, "expire", script.MovingJobs)
-	scriptSettle  = script.New(files, "settle", script.EndingJobs, "outbox")
-	scriptPermit  = script.New(files, "permit", "window grant clock_steps permits")
-	scriptNotify  = script.New(files, "notify", script.MovingJobs)
+	scriptClaim   = layout.New(files, "claim", layout.MovingJobs, "grant")
+	scriptOverdue = layout.New(files, "overdue", layout.ReadingJobs, "run")
+	scriptExpire  = layout.New(files, "expire", layout.MovingJobs)
+	scriptSettle  = layout.New(files, "settle", layout.EndingJobs, "outbox")
+	scriptPermit  = layout.New(files, "permit", "window grant clock_steps permits")
+	scriptNotify  = layout.New(files, "notify", layout.MovingJobs)
 )
 
 // Queue is the queues of one shard. It is safe for concurrent use.

@@ -13,7 +13,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -78,7 +77,7 @@ func (s *Queue) settle(
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}
-	answer := script.Str(reply)
+	answer := layout.Str(reply)
 	if len(answer) != len(items) {
 		return nil, store.ClaimResult{}, scriptSettle.Malformed()
 	}
@@ -122,7 +121,7 @@ func claimedNext(queues []*layout.Queue, next *claim) string {
 
 // addSettlements adds the arguments of items. queue returns the position of each one's queue, from 1; 0 if the shard
 // does not know it.
-func addSettlements(c *script.Call, items []store.Settlement, queue func(i int) int) {
+func addSettlements(c *layout.Call, items []store.Settlement, queue func(i int) int) {
 	var text []byte
 	var last string
 	var head any // of one item after another, mostly the same

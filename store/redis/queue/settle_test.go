@@ -8,7 +8,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 // BenchmarkAddSettlements is what Go does for one settlement besides the client.
@@ -23,6 +23,6 @@ func BenchmarkAddSettlements(b *testing.B) {
 	items := slices.Repeat([]store.Settlement{item}, store.MaxBatch)
 	b.ReportAllocs()
 	for done := 0; done < b.N; done += len(items) {
-		addSettlements(&script.Call{Args: make([]any, 0, 3*len(items))}, items, func(int) int { return 1 })
+		addSettlements(&layout.Call{Args: make([]any, 0, 3*len(items))}, items, func(int) int { return 1 })
 	}
 }

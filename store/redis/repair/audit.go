@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 )
 
 const (
@@ -52,7 +52,7 @@ func (s *Repairer) Audit(ctx context.Context, repair bool) iter.Seq2[store.Audit
 				pauses = 0
 			}
 			last, err = s.makeStep(ctx, p)
-			if errors.Is(err, script.ErrStale) && stale < staleSteps {
+			if errors.Is(err, layout.ErrStale) && stale < staleSteps {
 				s.ForgetQueues()
 				err = nil
 				stale++

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // endings are the states of jobs that have ended, as scripts write them.
@@ -41,9 +40,9 @@ func (s *Repairer) repairEnded(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.topics, p.set, p.at = p.topics[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]),
-		script.Str(answer[2])
-	p.noteAll(script.Strs(answer[3]))
+	p.topics, p.set, p.at = p.topics[min(layout.Num(answer[0]), int64(len(some))):], layout.Str(answer[1]),
+		layout.Str(answer[2])
+	p.noteAll(layout.Strs(answer[3]))
 	return false, nil
 }
 
@@ -55,8 +54,8 @@ func leftovers(key string) func(*Repairer, context.Context, *pass) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		p.cursor = script.Str(answer[0])
-		p.noteEach(store.RepairLeftover, script.Strs(answer[1]), key, "in "+key+", but there is no such job")
+		p.cursor = layout.Str(answer[0])
+		p.noteEach(store.RepairLeftover, layout.Strs(answer[1]), key, "in "+key+", but there is no such job")
 		return p.cursor == "0", nil
 	}
 }
@@ -68,13 +67,13 @@ func (s *Repairer) repairOutbox(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.cursor, p.place = script.Str(answer[0]), script.Num(answer[1])
-	p.noteEach(store.RepairOutbox, script.Strs(answer[2]), "outbox",
+	p.cursor, p.place = layout.Str(answer[0]), layout.Num(answer[1])
+	p.noteEach(store.RepairOutbox, layout.Strs(answer[2]), "outbox",
 		"missing in the order of the outbox, so that it is never relayed")
-	p.noteEach(store.RepairNoJob, script.Strs(answer[3]), "outbox",
+	p.noteEach(store.RepairNoJob, layout.Strs(answer[3]), "outbox",
 		"in the order of the outbox, but there is no such entry")
-	p.noteEach(store.FaultRelay, script.Strs(answer[5]), "outbox", "in the outbox for more than ten minutes")
-	p.ledger.Outbox += script.Num(answer[4])
+	p.noteEach(store.FaultRelay, layout.Strs(answer[5]), "outbox", "in the outbox for more than ten minutes")
+	p.ledger.Outbox += layout.Num(answer[4])
 	return p.place < 0, nil
 }
 
@@ -85,8 +84,8 @@ func (s *Repairer) repairAgenda(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.cursor = script.Str(answer[0])
-	for _, number := range script.Strs(answer[1]) {
+	p.cursor = layout.Str(answer[0])
+	for _, number := range layout.Strs(answer[1]) {
 		p.note(store.RepairQueue, "", "agenda", "queue number "+number+" is scheduled and has no name")
 	}
 	return p.cursor == "0", nil
@@ -241,7 +240,7 @@ func (p *pass) noteCount(topic string, u sums, r countResult) {
 	p.ledger = p.ledger.Plus(store.Ledger{
 		Places: store.States{
 			Waiting: u.due + u.ready, Running: u.claimed,
-			Delivered: script.Num(r.kept[0]), Dead: script.Num(r.kept[1]), Cancelled: script.Num(r.kept[2]),
+			Delivered: layout.Num(r.kept[0]), Dead: layout.Num(r.kept[1]), Cancelled: layout.Num(r.kept[2]),
 		},
 		Counters:   ended.Plus(store.States{Waiting: registered - claimed - ended.Sum(), Running: claimed}),
 		Registered: registered,
@@ -268,14 +267,14 @@ func (s *Repairer) countLanes(ctx context.Context, p *pass, counts []topicCount)
 	results := make([]countResult, 0, len(counts))
 	for i, c := range counts {
 		of, u := answer[7*i:7*i+7], c.sums
-		if script.Str(of[3]) == "" {
+		if layout.Str(of[3]) == "" {
 			break
 		}
-		u.due, u.ready, u.claimed, u.read = script.Num(of[0]), script.Num(of[1]), script.Num(of[2]), u.read+
+		u.due, u.ready, u.claimed, u.read = layout.Num(of[0]), layout.Num(of[1]), layout.Num(of[2]), u.read+
 			int64(len(c.lanes))
 		results = append(results, countResult{
-			counters: script.Str(of[3]), set: script.Num(of[4]),
-			wrong: script.Str(of[5]), kept: script.List(of[6]),
+			counters: layout.Str(of[3]), set: layout.Num(of[4]),
+			wrong: layout.Str(of[5]), kept: layout.List(of[6]),
 		})
 	}
 	return results, nil
@@ -302,19 +301,19 @@ func (s *Repairer) repairBytes(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	done, set := script.Num(answer[0]), script.Num(answer[4])
+	done, set := layout.Num(answer[0]), layout.Num(answer[4])
 	switch {
 	case set < 0 && u.restart():
 		return false, nil
 	case set < 0:
 		done = 1 // its counter stays as it is
 	}
-	for wrong := range slices.Chunk(script.Strs(answer[5]), 2) {
+	for wrong := range slices.Chunk(layout.Strs(answer[5]), 2) {
 		p.note(store.RepairCounter, "", strings.TrimPrefix(wrong[0], s.Keys.Tag+"stats:"), wrong[1])
 	}
 	for range min(done, int64(len(args)-4)) {
 		p.nextEnding()
 	}
-	u.read, u.bytes, u.began = u.read+script.Num(answer[1]), script.Num(answer[2]), script.Str(answer[3])
+	u.read, u.bytes, u.began = u.read+layout.Num(answer[1]), layout.Num(answer[2]), layout.Str(answer[3])
 	return false, nil
 }

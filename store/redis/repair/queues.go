@@ -8,7 +8,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 // scanHash reads the next fields of a hash with small values, and gives the cursor behind them: zero at the end.
@@ -56,7 +55,7 @@ func (s *Repairer) repairIndex(ctx context.Context, p *pass, pairs []string, num
 	if err != nil {
 		return err
 	}
-	for _, name := range script.Strs(reply) {
+	for _, name := range layout.Strs(reply) {
 		p.note(store.RepairQueue, "", name, "it is missing in an index of queues")
 	}
 	return nil
@@ -92,15 +91,15 @@ func (s *Repairer) repairQueues(ctx context.Context, p *pass) (bool, error) {
 	c.Keys = append(c.Keys, s.Keys.Clock, s.Keys.StaleAgenda)
 	c.Add(p.set, p.at, 4*stepSize, p.daily)
 	answer, err := s.RunList(ctx, c, 4)
-	if errors.Is(err, script.ErrStale) {
+	if errors.Is(err, layout.ErrStale) {
 		return false, s.dropForgotten(ctx, p)
 	}
 	if err != nil {
 		return false, err
 	}
-	p.queues, p.set, p.at = p.queues[min(script.Num(answer[0]), int64(len(some))):], script.Str(answer[1]),
-		script.Str(answer[2])
-	p.noteAll(script.Strs(answer[3]))
+	p.queues, p.set, p.at = p.queues[min(layout.Num(answer[0]), int64(len(some))):], layout.Str(answer[1]),
+		layout.Str(answer[2])
+	p.noteAll(layout.Strs(answer[3]))
 	return len(p.queues) == 0 && p.last, nil
 }
 
@@ -116,13 +115,13 @@ func (s *Repairer) dropForgotten(ctx context.Context, p *pass) error {
 		return connect.MapError(ctx, err)
 	}
 	var left []*layout.Queue
-	for i, name := range script.Strs(names) {
+	for i, name := range layout.Strs(names) {
 		if name == p.queues[i].Name {
 			left = append(left, p.queues[i])
 		}
 	}
 	if len(left) == len(p.queues) {
-		return script.ErrStale
+		return layout.ErrStale
 	}
 	if len(left) == 0 || left[0] != p.queues[0] {
 		p.set, p.at = "ready", "0"
@@ -137,12 +136,12 @@ func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	members, numbers, expiring := script.Strs(answer[2]), script.Strs(answer[3]), script.Strs(answer[4])
+	members, numbers, expiring := layout.Strs(answer[2]), layout.Strs(answer[3]), layout.Strs(answer[4])
 	if p.audit {
-		p.noteEach(store.FaultUnreadable, script.Strs(answer[5]), "", "its record cannot be read")
+		p.noteEach(store.FaultUnreadable, layout.Strs(answer[5]), "", "its record cannot be read")
 	}
 	if len(members) > 0 {
-		p.count = min(stepSize, max(1, int(int64(len(members))*stepBytes/max(1, script.Num(answer[1])))))
+		p.count = min(stepSize, max(1, int(int64(len(members))*stepBytes/max(1, layout.Num(answer[1])))))
 	}
 	queues, err := s.PeekByNumber(ctx, numbers)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *Repairer) repairJobs(ctx context.Context, p *pass) (bool, error) {
 			return false, err
 		}
 	}
-	p.cursor = script.Str(answer[0])
+	p.cursor = layout.Str(answer[0])
 	if p.cursor == "0" && p.lost > 0 && !p.audit {
 		s.Log.ErrorContext(ctx, "jobs not deliverable: the names of their queues are lost", "shard", s.Index, "jobs",
 			p.lost)
@@ -193,15 +192,15 @@ func (s *Repairer) repairSome(
 	if err != nil {
 		return err
 	}
-	states := script.List(answer[0])
+	states := layout.List(answer[0])
 	if len(states) != 5 {
 		return scriptJobs.repair.Malformed()
 	}
 	p.ledger.Records = p.ledger.Records.Plus(store.States{
-		Waiting: script.Num(states[0]), Running: script.Num(states[1]),
-		Delivered: script.Num(states[2]), Dead: script.Num(states[3]), Cancelled: script.Num(states[4]),
+		Waiting: layout.Num(states[0]), Running: layout.Num(states[1]),
+		Delivered: layout.Num(states[2]), Dead: layout.Num(states[3]), Cancelled: layout.Num(states[4]),
 	})
-	p.noteAll(script.Strs(answer[1]))
+	p.noteAll(layout.Strs(answer[1]))
 	return nil
 }
 

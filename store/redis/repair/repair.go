@@ -1,4 +1,4 @@
-// Package repair checks and repairs one shard's data.
+// package repair checks and repairs one shard's data.
 //
 // A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after
 // a torn append-only file. So a shard is checked from end to end when its server's run id is not the one that the key
@@ -24,7 +24,6 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/health"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -33,27 +32,27 @@ var files embed.FS
 
 var (
 	scriptIndex     = newCheck("index")
-	scriptQueues    = newCheck("queues", script.MovingJobs, "mend")
-	scriptEnded     = newCheck("ended", script.MovingJobs, "mend")
-	scriptScan      = script.New(files, "scan", "record")
-	scriptJobs      = newCheck("jobs", script.MovingJobs, "mend")
+	scriptQueues    = newCheck("queues", layout.MovingJobs, "mend")
+	scriptEnded     = newCheck("ended", layout.MovingJobs, "mend")
+	scriptScan      = layout.New(files, "scan", "record")
+	scriptJobs      = newCheck("jobs", layout.MovingJobs, "mend")
 	scriptLeftovers = newCheck("leftovers")
 	scriptOutbox    = newCheck("outbox")
 	scriptAgenda    = newCheck("agenda")
 	scriptCounts    = newCheck("counts")
 	scriptBytes     = newCheck("bytes")
-	scriptMark      = script.New(files, "mark")
+	scriptMark      = layout.New(files, "mark")
 )
 
 // A check is a script that repairs what it finds, and the same script that only looks (audit.lua).
-type check struct{ repair, audit *script.Script }
+type check struct{ repair, audit *layout.Script }
 
 func newCheck(name string, include ...string) check {
-	return check{script.New(files, name, include...), script.New(files, name, append([]string{"audit"}, include...)...)}
+	return check{layout.New(files, name, include...), layout.New(files, name, append([]string{"audit"}, include...)...)}
 }
 
 // of returns the script for a pass.
-func (c check) of(p *pass) *script.Script {
+func (c check) of(p *pass) *layout.Script {
 	if p.audit {
 		return c.audit
 	}
@@ -191,7 +190,7 @@ func (s *Repairer) repair(ctx context.Context) (store.RepairResult, error) {
 	result.Complete, err = s.advance(ctx, p)
 	result.Wait = pace.end(began)
 	result.Repairs = merge(result.Repairs, p.found())
-	if errors.Is(err, script.ErrStale) {
+	if errors.Is(err, layout.ErrStale) {
 		s.ForgetQueues() // the step is made again
 		return result, nil
 	}

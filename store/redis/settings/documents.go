@@ -15,7 +15,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -43,23 +42,23 @@ func (d *Documents) PutDocument(
 	}
 	key, name := layout.DocumentsKey(d.prefix, doc.Key.Kind), layout.TopicName(doc.Key.Namespace, doc.Key.Name)
 	keys := []string{key, "{" + key + "}:m:" + string(token), layout.ChangesKey(d.prefix, doc.Key.Kind)}
-	reply, reached, err := d.RunDurably(ctx, &script.Call{
+	reply, reached, err := d.RunDurably(ctx, &layout.Call{
 		Script: scriptPutDocument, Keys: keys, Args: []any{name, doc.Revision, text, store.KeptChanges},
 	})
 	if err != nil {
 		return store.Document{}, fmt.Errorf("put document: %w", err)
 	}
-	revision, newest, _ := strings.Cut(script.Str(reply), " ")
+	revision, newest, _ := strings.Cut(layout.Str(reply), " ")
 	if revision == "!" {
 		return store.Document{}, store.ErrVersion
 	}
-	doc.Revision, doc.Durability = script.Num(revision), reached
+	doc.Revision, doc.Durability = layout.Num(revision), reached
 	if doc.Key.Kind != store.KindTopic {
 		return doc, nil
 	}
 	ctx, cancel := connect.WithTimeout(context.WithoutCancel(ctx), putTimeout)
 	defer cancel()
-	copied := layout.FormatLimits(script.Num(newest), limits.Over(d.limits))
+	copied := layout.FormatLimits(layout.Num(newest), limits.Over(d.limits))
 	for _, sh := range d.shards {
 		keys := []string{sh.Keys.Limits, sh.Keys.Recheck, sh.Keys.CarrierWakeup}
 		if _, err := d.Eval(ctx, scriptCopyLimits, keys, []any{newest, "", name, copied}); err != nil {
@@ -145,7 +144,7 @@ func (d *Documents) list(ctx context.Context, kind string) ([]storedDocument, in
 		}
 	}
 	slices.SortFunc(docs, func(a, b storedDocument) int { return a.Key.Compare(b.Key) })
-	return docs, script.Num(stored[""]), nil
+	return docs, layout.Num(stored[""]), nil
 }
 
 // changes reads what ListChanges returns: the documents, and the rest. If another server answers for the documents than
@@ -163,7 +162,7 @@ func (d *Documents) changes(
 	var keys []store.DocumentKey
 	for _, entry := range log {
 		revision, name, _ := strings.Cut(entry, " ")
-		if changes.Revision = script.Num(revision); changes.Revision > since {
+		if changes.Revision = layout.Num(revision); changes.Revision > since {
 			keys = append(keys, parseKey(kind, name))
 		} else {
 			changes.IsComplete = false // the revision is known
@@ -215,7 +214,7 @@ func (d *Documents) Revision(ctx context.Context, kind string) (int64, error) {
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the revision of documents: %w", connect.MapError(ctx, err))
 	}
-	return script.Num(text), nil
+	return layout.Num(text), nil
 }
 
 // CopyLimits copies the limits of the topics that changed after a revision to one shard, and returns their newest
@@ -228,12 +227,12 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard, since int64
 	if err != nil && !connect.IsNil(err) {
 		return 0, fmt.Errorf("read the policies of shard %d: %w", sh.Index, connect.MapError(ctx, err))
 	}
-	topics, changes, err := d.changes(ctx, store.KindTopic, min(since, script.Num(held)))
+	topics, changes, err := d.changes(ctx, store.KindTopic, min(since, layout.Num(held)))
 	if err != nil {
 		return 0, err
 	}
 	revision, lost := changes.Revision, ""
-	if script.Num(held) > revision {
+	if layout.Num(held) > revision {
 		lost = held
 		if topics, revision, err = d.list(ctx, store.KindTopic); err != nil {
 			return 0, err
@@ -264,7 +263,7 @@ func (d *Documents) CopyLimits(ctx context.Context, sh *shard.Shard, since int64
 		if err != nil {
 			return 0, fmt.Errorf("copy topics to shard %d: %w", sh.Index, err)
 		}
-		if script.Num(reply) < 0 {
+		if layout.Num(reply) < 0 {
 			return UnknownRevision, nil
 		}
 		if last {

@@ -10,7 +10,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -32,10 +31,10 @@ func (s *Lanes) PutDocument(
 		if err != nil {
 			return err
 		}
-		if script.Str(reply) == "!" {
+		if layout.Str(reply) == "!" {
 			return store.ErrVersion
 		}
-		doc.Revision, doc.Durability = script.Num(reply), reached
+		doc.Revision, doc.Durability = layout.Num(reply), reached
 		return nil
 	})
 	if err != nil {
@@ -66,9 +65,9 @@ func (s *Lanes) read(ctx context.Context, keys []store.DocumentKey) ([]store.Doc
 	}
 	docs := make([]store.Document, len(keys))
 	for i, key := range keys {
-		docs[i] = ParseLane(key, script.Str(values[i]))
+		docs[i] = ParseLane(key, layout.Str(values[i]))
 	}
-	return docs, script.Num(script.Str(values[len(keys)])), nil
+	return docs, layout.Num(layout.Str(values[len(keys)])), nil
 }
 
 // ParseLane parses a lane's stored settings, '<revision> <settings>'; empty: there are none.

@@ -1,4 +1,4 @@
-// Package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of
+// package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of
 // lanes. It copies the limits that scripts read to the shards.
 //
 // Policies are in one hash for all shards. Each shard has a copy of their limits, which the carrier brings up to date.
@@ -10,7 +10,7 @@ import (
 	"log/slog"
 
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/store/redis/script"
+	"github.com/ringback/ringback/store/redis/layout"
 	"github.com/ringback/ringback/store/redis/shard"
 )
 
@@ -18,9 +18,9 @@ import (
 var files embed.FS
 
 var (
-	scriptPutDocument = script.New(files, "put_document")
-	scriptCopyLimits  = script.New(files, "copy_limits")
-	scriptPutLane     = script.New(files, "put_lane", script.MovingJobs)
+	scriptPutDocument = layout.New(files, "put_document")
+	scriptCopyLimits  = layout.New(files, "copy_limits")
+	scriptPutLane     = layout.New(files, "put_lane", layout.MovingJobs)
 )
 
 // Lanes implements store.Settings for the lanes of one shard. It is safe for concurrent use.
@@ -28,7 +28,7 @@ type Lanes struct{ *shard.Shard }
 
 // Documents implements store.Settings for the documents of all shards. It is safe for concurrent use.
 type Documents struct {
-	*script.Runner
+	*layout.Runner
 	prefix string
 	limits policy.Limits // of topics without a stored policy
 	shards []*shard.Shard
@@ -37,7 +37,7 @@ type Documents struct {
 
 // NewDocuments returns the documents of a store with shards.
 func NewDocuments(
-	r *script.Runner, prefix string, limits policy.Limits, shards []*shard.Shard, log *slog.Logger,
+	r *layout.Runner, prefix string, limits policy.Limits, shards []*shard.Shard, log *slog.Logger,
 ) *Documents {
 	return &Documents{Runner: r, prefix: prefix, limits: limits, shards: shards, log: log}
 }

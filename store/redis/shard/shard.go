@@ -10,20 +10,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/internal/limitedlog"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 //go:embed *.lua
 var files embed.FS
 
 var (
-	scriptIntern = script.New(files, "intern")
-	scriptPeek   = script.New(files, "peek", "record read_without_body")
+	scriptIntern = layout.New(files, "intern")
+	scriptPeek   = layout.New(files, "peek", "record read_without_body")
 )
 
 const (
@@ -38,12 +37,12 @@ const (
 // A queue's number is given once, so that it can be cached. Numbers change when the database is emptied, and when a
 // queue is used again after it was forgotten. Then scripts reply STALE, and RetryStale drops the cache.
 type Shard struct {
-	*script.Runner
+	*layout.Runner
 	Keys  layout.Keys
 	Index int
 	Log   *slog.Logger
 	// Unreadable logs jobs that cannot be decoded, which calls for several jobs leave out.
-	Unreadable limitedlog.Log
+	Unreadable logs.Limited
 	// Rescoring is set while scores are moved after a step of Redis's clock, as far as this process knows.
 	Rescoring atomic.Bool
 
@@ -51,10 +50,10 @@ type Shard struct {
 }
 
 // New returns the shard with a hash tag and an index.
-func New(r *script.Runner, log *slog.Logger, tag string, index int) *Shard {
+func New(r *layout.Runner, log *slog.Logger, tag string, index int) *Shard {
 	s := &Shard{
 		Runner: r, Keys: layout.NewKeys(tag), Index: index, Log: log,
-		Unreadable: limitedlog.Log{Logger: log, Interval: time.Minute, Burst: 20},
+		Unreadable: logs.Limited{Logger: log, Interval: time.Minute, Burst: 20},
 	}
 	s.cache.keys = &s.Keys
 	s.cache.clear()
@@ -65,8 +64,8 @@ func New(r *script.Runner, log *slog.Logger, tag string, index int) *Shard {
 // repeats; calls without one pass a key that does not exist. Queues must not be nil; their topics need not be in
 // topics. extra is how many arguments will be added.
 func (s *Shard) NewCall(
-	c *script.Script, replyKey string, queues []*layout.Queue, topics []*layout.Topic, extra int,
-) *script.Call {
+	c *layout.Script, replyKey string, queues []*layout.Queue, topics []*layout.Topic, extra int,
+) *layout.Call {
 	all := make([]*layout.Topic, 0, len(topics)+1)
 	position := make(map[*layout.Topic]int, len(topics)+1)
 	index := func(t *layout.Topic) int {
@@ -94,14 +93,14 @@ func (s *Shard) NewCall(
 		args = append(args, t.Name)
 	}
 	args[0], args[1], args[2] = len(queues), len(all), s.Defaults
-	return &script.Call{Script: c, Keys: keys, Args: args}
+	return &layout.Call{Script: c, Keys: keys, Args: args}
 }
 
 // RetryStale calls do, and again without cached queues when their numbers turned out to be stale.
 func (s *Shard) RetryStale(do func() error) error {
 	var err error
 	for range staleTries {
-		if err = do(); !errors.Is(err, script.ErrStale) {
+		if err = do(); !errors.Is(err, layout.ErrStale) {
 			return err
 		}
 		s.ForgetQueues()
@@ -129,7 +128,7 @@ func (s *Shard) Intern(ctx context.Context, wanted []job.Queue) ([]*layout.Queue
 	if err != nil {
 		return nil, fmt.Errorf("number queues: %w", err)
 	}
-	numbers := script.Strs(reply)
+	numbers := layout.Strs(reply)
 	if len(numbers) != len(missing) {
 		return nil, scriptIntern.Malformed()
 	}
@@ -149,7 +148,7 @@ func (s *Shard) Find(ctx context.Context, wanted []job.Queue) (known []*layout.Q
 		if err != nil {
 			return nil, nil, connect.MapError(ctx, err)
 		}
-		found = s.fill(wanted, found, missing, script.Strs(values))
+		found = s.fill(wanted, found, missing, layout.Strs(values))
 	}
 	known, position = make([]*layout.Queue, 0, len(found)), make([]int, len(found))
 	for i, q := range found {
@@ -190,7 +189,7 @@ func (s *Shard) FindByNumber(
 	if err != nil {
 		return nil, nil, connect.MapError(ctx, err)
 	}
-	for i, name := range script.Strs(names) {
+	for i, name := range layout.Strs(names) {
 		if q, ok := layout.ParseQueue(name); ok {
 			queues = append(queues, s.cache.add(q, missing[i]))
 		} else {
@@ -221,7 +220,7 @@ func (s *Shard) PeekByNumber(ctx context.Context, numbers []string) (map[string]
 	if err != nil {
 		return nil, connect.MapError(ctx, err)
 	}
-	for i, name := range script.Strs(names) {
+	for i, name := range layout.Strs(names) {
 		if q, ok := layout.ParseQueue(name); ok {
 			found[missing[i]] = s.Uncached(q, missing[i], topics)
 		} else {
@@ -258,7 +257,7 @@ func (s *Shard) QueueOf(record, name string) (*layout.Queue, error) {
 	case !ok:
 		return nil, layout.ErrRecord
 	case known != nil:
-		return nil, script.ErrStale
+		return nil, layout.ErrStale
 	}
 	return s.cache.add(q, number), nil
 }
@@ -274,8 +273,8 @@ func (s *Shard) EachJob(
 		if err != nil {
 			return err
 		}
-		now, records, runs, names := script.Num(answer[0]), script.Strs(answer[1]), script.Strs(answer[2]),
-			script.Strs(answer[3])
+		now, records, runs, names := layout.Num(answer[0]), layout.Strs(answer[1]), layout.Strs(answer[2]),
+			layout.Strs(answer[3])
 		if n := len(records); n == 0 || n > len(chunk) || len(runs) != n || len(names) != n {
 			return scriptPeek.Malformed()
 		}

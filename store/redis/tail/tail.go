@@ -1,4 +1,4 @@
-// Package tail implements store.Tail on Redis: the messages and the readers are two sorted sets, which expire.
+// package tail implements store.Tail on Redis: the messages and the readers are two sorted sets, which expire.
 package tail
 
 import (
@@ -9,26 +9,25 @@ import (
 
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/layout"
-	"github.com/ringback/ringback/store/redis/script"
 )
 
 //go:embed *.lua
 var files embed.FS
 
 var (
-	scriptAppend = script.New(files, "append")
-	scriptRead   = script.New(files, "read")
-	scriptLeave  = script.New(files, "leave")
+	scriptAppend = layout.New(files, "append")
+	scriptRead   = layout.New(files, "read")
+	scriptLeave  = layout.New(files, "leave")
 )
 
 // Tail is the tail of a store. It is safe for concurrent use.
 type Tail struct {
-	runner *script.Runner
+	runner *layout.Runner
 	keys   []string
 }
 
 // New returns the tail of a store with the keys of its first shard.
-func New(runner *script.Runner, first *layout.Keys) *Tail {
+func New(runner *layout.Runner, first *layout.Keys) *Tail {
 	return &Tail{runner: runner, keys: []string{first.Tail, first.TailReaders}}
 }
 
@@ -41,7 +40,7 @@ func (t *Tail) AppendTail(ctx context.Context, message []byte) ([][]byte, error)
 		return nil, fmt.Errorf("append to the tail: %w", err)
 	}
 	var readers [][]byte
-	for _, reader := range script.Strs(reply) {
+	for _, reader := range layout.Strs(reply) {
 		readers = append(readers, []byte(reader))
 	}
 	return readers, nil
@@ -58,11 +57,11 @@ func (t *Tail) ReadTail(
 		return nil, 0, fmt.Errorf("read the tail: %w", err)
 	}
 	if after == 0 {
-		return nil, script.Num(reply), nil
+		return nil, layout.Num(reply), nil
 	}
-	for _, member := range script.Strs(reply) {
+	for _, member := range layout.Strs(reply) {
 		number, text, _ := strings.Cut(member, " ")
-		messages, after = append(messages, []byte(text)), script.Num(number)
+		messages, after = append(messages, []byte(text)), layout.Num(number)
 	}
 	return messages, after, nil
 }

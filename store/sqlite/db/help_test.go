@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/ringback/ringback/internal/testlog"
+	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store/sqlite/file"
 )
 
@@ -59,8 +59,8 @@ func options(t testing.TB) Options {
 }
 
 // captureLog returns the log of databases that are opened with the options.
-func captureLog(o *Options) *testlog.Log {
-	l := &testlog.Log{}
+func captureLog(o *Options) *testkit.Log {
+	l := &testkit.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	return l
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/table"
-	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // NoHead is the first of a queue without waiting jobs: it is never due.
@@ -46,8 +45,8 @@ type QueueNumbers struct {
 	Head       table.Key
 	HeadKnown  bool
 	Order      Order
-	NotifiedAt int64              // time of its last wake-up, monotonic; clock.Past: no wake-up
-	Throttle   *throttle.Throttle // nil: no throttle
+	NotifiedAt int64     // time of its last wake-up, monotonic; clock.Past: no wake-up
+	Throttle   *Throttle // nil: no throttle
 }
 
 // An Order says how far the waiting jobs of an ordered queue are in order in the database. It is zero while the queue

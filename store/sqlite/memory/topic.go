@@ -4,7 +4,6 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/throttle"
 )
 
 // A TopicName names a topic.
@@ -40,7 +39,7 @@ type TopicNumbers struct {
 	KeptDone, KeptDead                     Retained
 	Ids                                    int64
 	OldestID                               int64 // not later than the oldest remembered end
-	Grants                                 *throttle.Grants
+	Grants                                 *Grants
 	Alarm                                  bool
 }
 

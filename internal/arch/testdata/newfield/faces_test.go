@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/app"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/app"
 	"github.com/ringback/ringback/internal/redistest"
 )
 

@@ -1,0 +1,239 @@
+// This part of the package makes the doctor's checks of a SQLite store: its files, their file system, and what is in
+// them. It changes nothing, and can run beside the process that uses the database, and in it.
+
+package doctor
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringback/ringback/store/sqlite/db"
+	"github.com/ringback/ringback/store/sqlite/file"
+	"github.com/ringback/ringback/store/sqlite/table"
+)
+
+// Bounds.
+const (
+	integrityTime = 3 * time.Second // of the check of the file's structure
+	minFree       = 256 << 20       // bytes
+)
+
+// databaseNames are the checks that need the database.
+var databaseNames = []Name{SQLiteLog, SQLiteSchema, SQLiteIntegrity}
+
+// CheckSQLite returns the checks of a store: those of its files, and those of what is in them, which may take longer.
+func CheckSQLite(subject, path string) []Check {
+	return []Check{{
+		Subject: subject, Names: []Name{SQLiteFiles, SQLiteOwner},
+		Run: func(context.Context) ([]Finding, error) {
+			path, err := file.Resolve(path)
+			if err != nil {
+				return []Finding{Bad(SQLiteFiles, Fault, "Correct --store.", "%v", err)},
+					err
+			}
+			owner, err := checkOwner(path)
+			return append(owner, checkFiles(path)...), err
+		},
+	}, {
+		Subject: subject, Names: []Name{SQLiteFilesystem, SQLiteSpace},
+		Run: func(context.Context) ([]Finding, error) {
+			path, err := file.Resolve(path)
+			if err != nil {
+				return nil, err // it is the whole of it
+			}
+			v, err := file.ReadVolume(filepath.Dir(path))
+			if err != nil {
+				return nil, err // it is the whole of it
+			}
+			return []Finding{judgeKind(v.Kind), judgeSpace(v.Free, sizeOf(path))}, nil
+		},
+	}, {
+		Subject: subject, Names: databaseNames,
+		Run: func(ctx context.Context) ([]Finding, error) { return checkDatabase(ctx, path) },
+	}}
+}
+
+// checkFiles looks at the files' places, owners and modes.
+func checkFiles(path string) (found []Finding) {
+	if err := file.Check(path); err != nil {
+		return []Finding{Bad(SQLiteFiles, Fault,
+			"Correct --store, or make the folder and its files those of the user of the service (chown -R).", "%v",
+			err)}
+	}
+	exposed, err := file.Exposed(path)
+	if err != nil {
+		return []Finding{Bad(SQLiteFiles, Unknown,
+			"Run ringback doctor as the user of the service.", "%v", err)}
+	}
+	var names []string
+	for name, mode := range exposed {
+		names = append(names, fmt.Sprintf("%s (mode %04o)", filepath.Base(name), mode))
+	}
+	slices.Sort(names)
+	_, err = os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{Good(SQLiteFiles, "%s does not exist yet: the service makes it", path)}
+	case len(names) > 0:
+		return []Finding{Bad(SQLiteFiles, Warn, "chmod go-rwx them; Ringback does so at "+
+			"its start.",
+			"others than the owner can read or write %s", strings.Join(names, ", "))}
+	}
+	return []Finding{Good(SQLiteFiles, "%s is writable, and readable by its owner only", path)}
+}
+
+// checkOwner says which process uses the database.
+func checkOwner(path string) ([]Finding, error) {
+	inUse := true
+	if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
+		return nil, err // it names the file
+	}
+	return []Finding{judgeOwner(inUse, file.Owner(path))}, nil
+}
+
+func judgeOwner(inUse bool, pid int) Finding {
+	switch {
+	case inUse && pid > 0:
+		return Good(SQLiteOwner, "process %d uses the database", pid)
+	case inUse:
+		return Good(SQLiteOwner, "another process uses the database")
+	}
+	return Good(SQLiteOwner, "no process uses the database")
+}
+
+// judgeKind judges the kind of a file system.
+func judgeKind(kind string) Finding {
+	switch kind {
+	case "nfs", "cifs", "smb", "smb2", "9p", "fuse", "ceph", "afs":
+		return Bad(SQLiteFilesystem, Warn,
+			"Move the database to a local disk: ringback backup, then restore there. If this one is local, ignore "+
+				"this.", "the file system is %s: network file systems lack the locks and the fsync that SQLite "+
+				"needs, and files get damaged", kind)
+	case "overlay", "aufs":
+		return Bad(SQLiteFilesystem, Warn, "Mount a volume, and keep the database there.",
+			"the file system is %s, the writable layer of a container: it is removed with the container, and all "+
+				"jobs with it", kind)
+	case "tmpfs", "ramfs":
+		return Bad(SQLiteFilesystem, Warn, "Move the database to a "+
+			"disk.", "the file system is %s, in memory: all jobs are lost at a reboot", kind)
+	}
+	return Good(SQLiteFilesystem, "%s", kind)
+}
+
+// judgeSpace judges the free space of the disk; used is the size of the database's files.
+func judgeSpace(free, used int64) Finding {
+	const remedy = "Free space or enlarge the disk; on a full one registrations get 503, and a process does not start."
+	seen := fmt.Sprintf("%s are free, the database takes %s", Size(free), Size(used))
+	switch {
+	case free < minFree/8:
+		return Bad(SQLiteSpace, Fault, remedy, "%s", seen)
+	case free < max(minFree, used/4):
+		return Bad(SQLiteSpace, Warn, remedy, "%s", seen)
+	}
+	return Good(SQLiteSpace, "%s", seen)
+}
+
+// sizeOf returns the size of the database's files in bytes.
+func sizeOf(path string) (n int64) {
+	for _, suffix := range file.Suffixes {
+		if info, err := os.Stat(path + suffix); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// errNone is why nothing can be said about a database.
+var errNone = errors.New("there is no database yet")
+
+// checkDatabase opens the database as ringback verify does.
+func checkDatabase(ctx context.Context, path string) (found []Finding, err error) {
+	if path, err = file.Resolve(path); err != nil {
+		return nil, err // it is the whole of it
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, errNone
+	}
+	f, err := db.OpenFile(ctx, table.Schema, path, false, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return []Finding{judgeOpening(err)}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	found = []Finding{Good(SQLiteSchema, "schema %d", table.Schema.Version)}
+	mode := ""
+	if err := f.QueryText(ctx, "PRAGMA journal_mode",
+		func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
+		return found, db.Unavailable(err)
+	}
+	return append(found, judgeLog(mode, file.LogBytes(path)), checkIntegrity(ctx, f)), nil
+}
+
+// judgeOpening judges why a database cannot be opened.
+func judgeOpening(err error) Finding {
+	if db.IsForeignLog(err) {
+		return Bad(SQLiteLog, Fault,
+			"Run ringback restore with the backup (docs/sqlite.md#never-copy-a-file-over-ringbackdb).", "%v", err)
+	}
+	if db.IsDamage(err) {
+		return Bad(SQLiteIntegrity, Fault,
+			"Restore a backup (docs/sqlite.md#a-damaged-file).", "%v", err)
+	}
+	return Bad(SQLiteSchema, Fault,
+		"Correct --store, or use the version of the program that made the file.", "%v", err)
+}
+
+func judgeLog(mode string, size int64) Finding {
+	switch {
+	case mode != "wal":
+		return Bad(SQLiteLog, Warn, "Leave the file's mode to Ringback, which sets it at its "+
+			"start: PRAGMA journal_mode=WAL.",
+			"journal_mode is %s, which another program must have set", mode)
+	case size > db.LargeLog:
+		return Bad(SQLiteLog, Warn,
+			"End what reads the database for long, such as a shell or a backup that hangs "+
+				"(docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.",
+			"the log (-wal) has %s, so a reader keeps it from shrinking, and it grows until the disk is "+
+				"full", Size(size))
+	}
+	return Good(SQLiteLog,
+		"journal_mode is wal; the log has %s and is synced before each answer", Size(size))
+}
+
+// checkIntegrity checks the structure of the file, as far as it comes in some seconds.
+func checkIntegrity(ctx context.Context, f *db.File) Finding {
+	ctx, cancel := context.WithTimeout(ctx, integrityTime)
+	defer cancel()
+	var faults []string
+	err := f.QueryText(ctx, "PRAGMA quick_check(3)", func(v []driver.Value) error {
+		if text := db.Text(v[0]); text != "ok" {
+			faults = append(faults, strings.ReplaceAll(text, "\n", "; "))
+		}
+		return nil
+	})
+	switch {
+	case len(faults) > 0 || db.IsDamage(err):
+		if len(faults) == 0 {
+			faults = []string{err.Error()}
+		}
+		return Bad(SQLiteIntegrity, Fault, "Back up what can be read, check the disk, and "+
+			"restore (docs/sqlite.md#a-damaged-file).",
+			"the file is damaged: %s", strings.Join(faults, "; "))
+	case ctx.Err() != nil:
+		return Bad(SQLiteIntegrity, Unknown, "Run ringback backup, which checks its copy "+
+			"completely, or ringback verify.",
+			"the file is too large to check in %s", integrityTime)
+	case err != nil:
+		return Bad(SQLiteIntegrity, Unknown, "Run ringback doctor again, as the user of the "+
+			"service.", "%v", db.Unavailable(err))
+	}
+	return Good(SQLiteIntegrity, "the structure of the file is whole")
+}

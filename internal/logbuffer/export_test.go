@@ -1,3 +1,0 @@
-package logbuffer
-
-const MaxPending = maxPending

@@ -1,0 +1,3 @@
+package logs
+
+const MaxPending = maxPending

@@ -1,2 +1,0 @@
-// Package keeper implements store.Keeper except WaitAgenda: the carrier lock, carrier rounds, retention and alarms.
-package keeper
