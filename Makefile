@@ -137,7 +137,7 @@ newfield: deps ## print the files that a new field (of jobs, topics, schedules) 
 
 .PHONY: zones
 zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes
-	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./schedule
+	SCHEDULE_ZONES=all $(GO) test -count=1 -timeout=30m -run 'Next_AllZones' ./job/schedule
 
 .PHONY: sim
 sim: ## simulate the service: SEED=17 one seed with its story, SEEDS=10000 that many, else those of make test
@@ -145,7 +145,7 @@ sim: ## simulate the service: SEED=17 one seed with its story, SEEDS=10000 that 
 
 .PHONY: transfer
 transfer: deps ## export and import 100,000 jobs: SQLite, a Redis cluster, SQLite; about a minute
-	RINGBACK_TRANSFER_JOBS=100000 $(GO) test -count=1 -timeout=30m -v -run 'Transfer_BetweenEngines' ./transfer
+	RINGBACK_TRANSFER_JOBS=100000 $(GO) test -count=1 -timeout=30m -v -run 'Transfer_BetweenEngines' ./dispatcher/transfer
 
 .PHONY: screens
 screens: SCREENS ?= screens
