@@ -18,7 +18,7 @@ import (
 
 // stream registers jobs, one a line, and answers with a result for each when it is stored, in order.
 //
-//	request ─▶ Reader ─▶ batch: lines that arrived together are registered together ─▶ ResultBuffer ─▶ answer
+//	request ─▶ Reader ─▶ batch: lines that arrived together are registered together ─▶ resultBuffer ─▶ answer
 //
 // The handler reads and registers; the buffer's goroutine writes. So a client may wait for each result, or send all
 // jobs before it reads any. Memory is bounded by the longest line, a group of lines and the buffer.
@@ -179,7 +179,7 @@ func (s *stream) endResult() {
 	}
 }
 
-// passOn passes results on to the ResultBuffer.
+// passOn passes results on to the resultBuffer.
 func (s *stream) passOn() {
 	o := s.batch.out
 	if s.clientErr == nil && len(o.Bytes()) > 0 {

@@ -20,7 +20,7 @@ const (
 	takeTimeout = time.Minute
 	// streamTimeout bounds the arrival of all lines.
 	streamTimeout = 15 * time.Minute
-	// lastTimeout replaces TakeTimeout when the server ends the stream.
+	// lastTimeout replaces takeTimeout when the server ends the stream.
 	lastTimeout = 5 * time.Second
 	// lingerTimeout bounds the wait for more of a request that is being discarded.
 	lingerTimeout = time.Second
@@ -43,7 +43,7 @@ func newDeadlines(rc *http.ResponseController) *deadlines {
 	return &deadlines{rc: rc, until: time.Now().Add(streamTimeout), Ended: make(chan struct{})}
 }
 
-// BeginResponse sends the header of the answer. Later writes are bounded by the ResultBuffer, and at the latest by the
+// BeginResponse sends the header of the answer. Later writes are bounded by the resultBuffer, and at the latest by the
 // sum of all timeouts.
 func (l *deadlines) BeginResponse(w http.ResponseWriter) {
 	_ = l.rc.SetWriteDeadline(time.Now().Add(takeTimeout)) // an error means that there is no connection to stall

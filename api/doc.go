@@ -1,4 +1,4 @@
-// package api serves Ringback's HTTP API on a Service: routes, handlers and health. openapi.yaml, served at
+// Package api serves Ringback's HTTP API on a Service: routes, handlers and health. openapi.yaml, served at
 // /openapi.yaml, is its contract. Packages content, jsonscan, request, response, ndjson and pages read and
 // write, batch registers batches and streams; access, scope and limits refuse.
 //

@@ -10,7 +10,7 @@ import (
 // sends. Otherwise a client that sends everything before it reads would block, and closing a connection with unread
 // bytes resets it, which loses results. net/http reads at most 256 KiB after a handler, which is not enough.
 //
-// Afterwards it discards for as long as the client sends, at most MaxLinger, and for LingerTimeout if the server ended
+// Afterwards it discards for as long as the client sends, at most maxLinger, and for lingerTimeout if the server ended
 // the stream.
 func (l *deadlines) Linger(body io.Reader, finish func() error) error {
 	if l.SetReadDeadline(time.Time{}) != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// An openAPIPage is an OpenAPI document.
+// An openAPIPage is an openAPIPage document.
 type openAPIPage struct {
 	text []byte
 	json func() []byte
 }
 
-// newOpenAPIPage returns an OpenAPI for a document in YAML.
+// newOpenAPIPage returns an openAPIPage for a document in YAML.
 func newOpenAPIPage(text []byte) *openAPIPage {
 	return &openAPIPage{text: text, json: sync.OnceValue(func() []byte { return toJSON(text) })}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/api/response"
 )
 
-// Bounds of a ResultBuffer, in bytes.
+// Bounds of a resultBuffer, in bytes.
 const (
 	// maxBuffered bounds the results that wait for the client. The results of 10,000 registered jobs fit.
 	maxBuffered = 4 << 20
@@ -28,7 +28,7 @@ type resultBuffer struct {
 	rc *http.ResponseController
 	// reserved accounts for the buffer in the budget of request bodies.
 	reserved *limits.MeteredBody
-	// hurry, once closed, leaves the client LastTimeout to read the rest.
+	// hurry, once closed, leaves the client lastTimeout to read the rest.
 	hurry <-chan struct{}
 
 	mu      sync.Mutex

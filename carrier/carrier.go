@@ -1,4 +1,4 @@
-// package carrier moves due jobs to the ready lists that pools claim from, expires the leases of dead processes, relays
+// Package carrier moves due jobs to the ready lists that pools claim from, expires the leases of dead processes, relays
 // the outbox to its queues, and deletes ended jobs past their retention.
 //
 // One carrier a shard works at a time, under the store's lock; another process takes over when it ends or stalls. The

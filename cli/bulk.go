@@ -127,7 +127,7 @@ func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.R
 
 // waitWork is ringback work wait.
 type waitWork struct {
-	// ID of the work.
+	// Id of the work.
 	ID string `arg:""`
 	connection
 }

@@ -142,13 +142,13 @@ type jobCommand struct {
 }
 
 type oneJob struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	call
 }
 
 type changeJob struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	conditional
 	call
@@ -165,7 +165,7 @@ type listJobs struct {
 }
 
 type editJob struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	jobFields
 	// Fields to remove: headers, labels, ladder, timeout, expires-at.
@@ -175,7 +175,7 @@ type editJob struct {
 }
 
 type reviveJob struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	// Time until the first attempt.
 	Delay string `placeholder:"DURATION"`
@@ -283,7 +283,7 @@ type groupDead struct {
 
 // selection selects the jobs of bulk work.
 type selection struct {
-	// IDs of the jobs, instead of a filter.
+	// Ids of the jobs, instead of a filter.
 	IDs []string `arg:"" optional:"" name:"id" field:"ids"`
 	// All, instead of a filter.
 	All bool
@@ -348,7 +348,7 @@ type listAll struct {
 }
 
 type oneWork struct {
-	// ID of the work.
+	// Id of the work.
 	ID string `arg:""`
 	call
 }

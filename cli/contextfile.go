@@ -32,7 +32,7 @@ type serverContexts struct {
 // errNoContext is the error for a name that no context has.
 var errNoContext = errors.New("there is no context")
 
-// settingsDir is the directory of contexts.toml and of the token files that AddToken makes.
+// settingsDir is the directory of contexts.toml and of the token files that addToken makes.
 func settingsDir() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *serverContexts) Use(name string) error {
 	return nil
 }
 
-// removeToken removes the token file that AddToken made for a context, if it did.
+// removeToken removes the token file that addToken made for a context, if it did.
 func removeToken(dir, name string) error {
 	if err := os.Remove(filepath.Join(dir, name+".token")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -141,7 +141,7 @@ func removeToken(dir, name string) error {
 	return nil
 }
 
-// Remove removes a context, and the token file that AddToken made for it.
+// Remove removes a context, and the token file that addToken made for it.
 func (c *serverContexts) Remove(dir, name string) error {
 	if _, err := c.get(name); err != nil {
 		return err

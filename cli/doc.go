@@ -1,4 +1,4 @@
-// package cli is the part of the command line that calls a server: everything that the API does, and a few calculations
+// Package cli is the part of the command line that calls a server: everything that the API does, and a few calculations
 // that need no server.
 //
 // Commands are structs for kong. Most have no code: the tag call of a command has the method and the path of its

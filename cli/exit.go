@@ -34,7 +34,7 @@ type usageError struct{ Err error }
 func (e *usageError) Error() string { return e.Err.Error() }
 func (e *usageError) Unwrap() error { return e.Err }
 
-// usagef returns a UsageError.
+// usagef returns a usageError.
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // ExitError is an error with an exit code; without a text nothing is printed.

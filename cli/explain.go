@@ -11,7 +11,7 @@ import (
 
 // explainCommand is ringback explain.
 type explainCommand struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	connection
 }

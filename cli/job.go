@@ -51,7 +51,7 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 
 // newJobFields are the fields of a new job that cannot be changed later.
 type newJobFields struct {
-	// ID of the job: the same id registers it once, however often it is repeated. Default: a new one.
+	// Id of the job: the same id registers it once, however often it is repeated. Default: a new one.
 	ID string `name:"id" placeholder:"ID"`
 	// Topic of the job. Default: default.
 	Topic string `placeholder:"TOPIC"`
@@ -240,7 +240,7 @@ func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) e
 
 // waitCommand is ringback wait.
 type waitCommand struct {
-	// ID of the job.
+	// Id of the job.
 	ID string `arg:""`
 	// Give up after this time, and exit with 124. Default: never.
 	Timeout duration `in:"none" placeholder:"DURATION"`

@@ -128,7 +128,7 @@ func (s *session) printFile(lines iter.Seq2[int, jobLine], seed []byte) error {
 	})
 }
 
-// lineError makes the error of a line that is no job a UsageError.
+// lineError makes the error of a line that is no job a usageError.
 func lineError(err error) error {
 	if errors.Is(err, errInvalidLine) {
 		return &usageError{Err: err}

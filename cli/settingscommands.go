@@ -144,7 +144,7 @@ type addTopicSecret struct {
 
 type removeTopicSecret struct {
 	topicName
-	// ID of the secret.
+	// Id of the secret.
 	ID string `arg:""`
 	confirmed
 	conditional
@@ -285,7 +285,7 @@ type addLaneSecret struct {
 
 type removeLaneSecret struct {
 	laneName
-	// ID of the secret.
+	// Id of the secret.
 	ID string `arg:""`
 	confirmed
 	conditional
@@ -461,13 +461,13 @@ type createToken struct {
 }
 
 type oneToken struct {
-	// ID of the token.
+	// Id of the token.
 	ID string `arg:""`
 	call
 }
 
 type revokeToken struct {
-	// ID of the token.
+	// Id of the token.
 	ID string `arg:""`
 	confirmed
 	call

@@ -61,7 +61,7 @@ type serverTarget struct {
 }
 
 // findTarget returns the server that is called from a working directory. A flag comes before a variable, a variable
-// before .ringback.toml, that before the current context, and that before DefaultServer. Env are variables by name.
+// before .ringback.toml, that before the current context, and that before defaultServer. Env are variables by name.
 func findTarget(flags targetFlags, env map[string]string, dir, working string) (serverTarget, error) {
 	contexts, err := loadContexts(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
-// package client is a client of Ringback's HTTP API. It imports the standard library only.
+// Package client is a client of Ringback's HTTP API. It imports the standard library only.
 //
 //	c, err := client.New("https://ringback.internal", client.Options{Token: token})
 //	job, err := c.Register(ctx, client.Job{Topic: "order.close", URL: url, Delay: 30 * time.Minute, Body: order})

@@ -1,4 +1,4 @@
-// package console serves Ringback's web console: pages for people, in front of the HTTP API.
+// Package console serves Ringback's web console: pages for people, in front of the HTTP API.
 //
 // The console is a client of the API in the same process: each page calls it with the token of its reader. So what a
 // reader may see and do, namespaces, audit lines and redaction are the API's, and a request that the API refuses is

@@ -53,7 +53,7 @@ func countJobs(ctx context.Context, jobs groupJobs, filter store.Filter, by stor
 	return c.sorted(), nil
 }
 
-// groupedAtOnce is how many jobs CountIDs reads at once, with their bodies.
+// groupedAtOnce is how many jobs countIDs reads at once, with their bodies.
 const groupedAtOnce = 4
 
 // countIDs counts the jobs that ids name, and that are in one of some states, by some of their fields.

@@ -1,4 +1,4 @@
-// package job defines jobs: the specification, the progress, the history of attempts, ids, and the validation of
+// Package job defines jobs: the specification, the progress, the history of attempts, ids, and the validation of
 // registrations and settings.
 //
 // Values are plain data. The package reads no clock and does no I/O. Values are safe for concurrent use as long as no

@@ -1,4 +1,4 @@
-// package notify makes one attempt to deliver a job over HTTP and returns its result.
+// Package notify makes one attempt to deliver a job over HTTP and returns its result.
 //
 // A Sender takes a job.Request and returns a policy.Result. It builds and signs the request, sends it over the
 // connections of package conn, reads a bounded part of the response, and classifies errors.

@@ -1,4 +1,4 @@
-// package packaging holds what runs Ringback elsewhere: a unit for systemd, manifests for Kubernetes, alert rules and a
+// Package packaging holds what runs Ringback elsewhere: a unit for systemd, manifests for Kubernetes, alert rules and a
 // dashboard, the script that builds a release. It has no code, only tests that hold these files, the Dockerfile and
 // compose.yaml against the real binary and against rules that need neither Docker nor Kubernetes.
 //

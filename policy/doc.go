@@ -1,4 +1,4 @@
-// package policy is Ringback's retry policy: the wait before each retry, which responses are a success, and when to
+// Package policy is Ringback's retry policy: the wait before each retry, which responses are a success, and when to
 // give up.
 //
 // Every function is pure. The caller passes time and randomness; the package reads no clock, keeps no state and does

@@ -1,4 +1,4 @@
-// package pool attempts due jobs: it waits for due queues, claims jobs, hands them to workers, asks policy for the
+// Package pool attempts due jobs: it waits for due queues, claims jobs, hands them to workers, asks policy for the
 // verdict and settles. Package pool/sched decides what to claim and what to start; this package makes the calls.
 //
 // # Data flow

@@ -1,4 +1,4 @@
-// package sign signs and verifies HTTP requests by Standard Webhooks 1.0.0 (standardwebhooks.com). Ringback signs with
+// Package sign signs and verifies HTTP requests by Standard Webhooks 1.0.0 (standardwebhooks.com). Ringback signs with
 // it, and receivers in Go verify with it. Receivers in other languages can use any library of that specification. It
 // depends on the standard library only.
 //

@@ -1,4 +1,4 @@
-// package store is the contract of an engine that stores jobs, and the errors that engines return. Package router calls
+// Package store is the contract of an engine that stores jobs, and the errors that engines return. Package router calls
 // the shards of one.
 //
 // # Guarantees of an engine

@@ -34,7 +34,7 @@ const RecordBytes = 8 << 20
 
 // Record is a job with what engines store beside it.
 type Record struct {
-	// job has its body and history.
+	// Job has its body and history.
 	job.Job
 	// Fingerprint and MaxAge are those of the NewJob.
 	Fingerprint []byte

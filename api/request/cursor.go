@@ -31,7 +31,7 @@ func (k CursorKind) Encode(name string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(k) + "/" + name))
 }
 
-// Decode returns the name in a cursor. ErrInvalid.
+// Decode returns the name in a cursor. ErrInvalidCursor.
 func (k CursorKind) Decode(cursor string) (name string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

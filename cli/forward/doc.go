@@ -1,4 +1,4 @@
-// package forward passes jobs on to servers that Ringback cannot call, such as one on a laptop. It only makes requests
+// Package forward passes jobs on to servers that Ringback cannot call, such as one on a laptop. It only makes requests
 // of the API.
 //
 // # Leases

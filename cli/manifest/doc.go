@@ -1,4 +1,4 @@
-// package manifest compares files that describe topics, lanes and schedules with those of a server, and makes the
+// Package manifest compares files that describe topics, lanes and schedules with those of a server, and makes the
 // server's be as the files say. The members of a resource are those of the API. Their rules and defaults are known to
 // the server only: a dry run of each resource that differs returns its faults, or the form in which it would be stored.
 package manifest

@@ -1,4 +1,4 @@
-// package clienttest runs Ringback in a test: the real API, dispatcher and sender in the test's process, on a store in
+// Package clienttest runs Ringback in a test: the real API, dispatcher and sender in the test's process, on a store in
 // memory, with a clock that the test moves.
 //
 //	func TestClose(t *testing.T) {

@@ -1,6 +1,6 @@
-// package outbox registers jobs in a database transaction of the program: they are written to a table together with the
+// Package outbox registers jobs in a database transaction of the program: they are written to a table together with the
 // program's own changes, and a Relay registers them with Ringback after the commit. It imports the standard library and
-// package client only.
+// Package client only.
 //
 //	box := outbox.PostgreSQL
 //	tx, err := db.BeginTx(ctx, nil)

@@ -1,4 +1,4 @@
-// package assets has the static files of the console, and serves them: one stylesheet, an icon, scripts, and htmx with
+// Package assets has the static files of the console, and serves them: one stylesheet, an icon, scripts, and htmx with
 // its extension for server-sent events. They are part of the binary; nothing is loaded from other hosts.
 //
 // The path of a file contains a checksum of its content, so browsers may keep it for ever. A server knows only the

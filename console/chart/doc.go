@@ -1,4 +1,4 @@
-// package chart draws the pictures of the console as SVG for html/template.
+// Package chart draws the pictures of the console as SVG for html/template.
 //
 // Each function returns a complete element: an svg, or a paragraph with a sentence when there is nothing to draw. All
 // of them are pure, deterministic and safe for concurrent use. A result has at most MaxBytes bytes, whatever the

@@ -1,4 +1,4 @@
-// package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with
+// Package consoletest runs pages of the console in a test: the real API and dispatcher on a store in memory, with
 // receivers that the test scripts, in the fake time of package testing/synctest.
 //
 //	synctest.Test(t, func(t *testing.T) {

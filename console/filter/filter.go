@@ -1,4 +1,4 @@
-// package filter has the filters of lists of jobs: how they are written in the query of a page's URL, in requests of
+// Package filter has the filters of lists of jobs: how they are written in the query of a page's URL, in requests of
 // the API, and in words.
 package filter
 

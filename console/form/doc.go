@@ -1,4 +1,4 @@
-// package form makes forms of what the API reads: fields with texts.
+// Package form makes forms of what the API reads: fields with texts.
 //
 // A Form has a field for each member of a type of package client; a member of an object is a field of its own, with a
 // full stop in its name, as in breaker.open. A text is made JSON by the Go type of its member: a list is split at

@@ -1,4 +1,4 @@
-// package nowpage is the first page of the console: whether callbacks flow, and which receivers fail and why.
+// Package nowpage is the first page of the console: whether callbacks flow, and which receivers fail and why.
 //
 // A visit costs the readiness and version of the process, the counters of the namespace, the lanes that hold jobs back,
 // one page of topic settings, and the samples that package sampler has taken. Counters and lanes that took long are

@@ -1,4 +1,4 @@
-// package sampler keeps what charts of the console show: attempts a second by verdict and their lateness, in steps of 5
+// Package sampler keeps what charts of the console show: attempts a second by verdict and their lateness, in steps of 5
 // seconds for an hour.
 //
 // The API has counters and a live stream of attempts, but no history. So there is one sampler per audience, a token in

@@ -1,3 +1,3 @@
-// package schedulepages has the pages of the console about schedules: the list, a schedule with its ticks, its form
+// Package schedulepages has the pages of the console about schedules: the list, a schedule with its ticks, its form
 // with a preview, and its backfill.
 package schedulepages

@@ -1,4 +1,4 @@
-// package settingspages has the console's section Settings: whose the token is and what server it is, tokens,
+// Package settingspages has the console's section Settings: whose the token is and what server it is, tokens,
 // namespaces, the settings in force of the process, and the doctor's checks of it.
 package settingspages
 

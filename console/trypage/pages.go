@@ -1,4 +1,4 @@
-// package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of
+// Package trypage has the console's page Try it: a form that sends a test job, its progress, and beside it the inbox of
 // ringback dev.
 package trypage
 

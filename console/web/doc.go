@@ -1,4 +1,4 @@
-// package web has what the pages of the console share: the visit that a page answers, its answers, its routes, and the
+// Package web has what the pages of the console share: the visit that a page answers, its answers, its routes, and the
 // functions of its templates.
 //
 // A package of pages has a function New that returns Pages: their routes and their templates. The console serves them:

@@ -1,4 +1,4 @@
-// package ends lets callers wait for the end of a job.
+// Package ends lets callers wait for the end of a job.
 //
 // A Watcher decorates the store with which a process settles and cancels jobs, so it knows at once which jobs may have
 // ended there. For ends by other processes it asks each shard every PollEvery, or every PollAloneEvery if there can be

@@ -1,4 +1,4 @@
-// package internaljobs runs the jobs of store.GroupInternal: Ringback's own work, such as bulk work, which no request
+// Package internaljobs runs the jobs of store.GroupInternal: Ringback's own work, such as bulk work, which no request
 // makes.
 //
 // A job's topic selects its Handler, which makes one bounded step. The step's settlement replaces the job's body,

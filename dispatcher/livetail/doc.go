@@ -1,4 +1,4 @@
-// package livetail passes attempts and changes, as they happen, to the clients of all processes that watch them.
+// Package livetail passes attempts and changes, as they happen, to the clients of all processes that watch them.
 //
 //	attempt, change ─▶ Publish ─▶ filters and limits of all listeners ─▶ Run ─▶ store.Tail ─▶ Listener.Next ─▶ client
 //

@@ -1,4 +1,4 @@
-// package metrics exports Prometheus metrics of registrations, attempts, lateness, the backlog and the store.
+// Package metrics exports Prometheus metrics of registrations, attempts, lateness, the backlog and the store.
 //
 // A Metrics has its own registry; there is no global state. It observes attempts as a pool.Observer, the store as a
 // decorator, and reads the rest from a Source at a scrape:

@@ -1,4 +1,4 @@
-// package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
+// Package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
 // hold jobs back. Each obstacle is found and put into words in one place, for both.
 //
 // A Finder only reads. It knows this process's pool, but not those of other processes, and reports only secrets that

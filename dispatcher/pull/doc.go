@@ -1,4 +1,4 @@
-// package pull leases the jobs of pulled topics to clients that ask for them, and settles what clients report.
+// Package pull leases the jobs of pulled topics to clients that ask for them, and settles what clients report.
 //
 // # Leases
 //

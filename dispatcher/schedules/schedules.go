@@ -1,4 +1,4 @@
-// package schedules runs schedules: each tick of a schedule registers one job.
+// Package schedules runs schedules: each tick of a schedule registers one job.
 //
 // A schedule is a document, which only requests change, and an internal job that never ends while the document exists.
 // The job is due at the next tick. Its step reads the document, decides which ticks run, and its settlement writes

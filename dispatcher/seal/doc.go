@@ -1,4 +1,4 @@
-// package seal encrypts small secrets at rest, with keys that are not in the store: a copy of the database reveals
+// Package seal encrypts small secrets at rest, with keys that are not in the store: a copy of the database reveals
 // neither signing secrets nor secret headers.
 //
 // # Stored format

@@ -1,4 +1,4 @@
-// package secrets seals the secrets of topics, lanes and jobs before they are stored, and opens them for attempts:
+// Package secrets seals the secrets of topics, lanes and jobs before they are stored, and opens them for attempts:
 // signing secrets, keys of client certificates, and headers that carry secrets. A sealed value is bound to its owner
 // and use, and a header also to the origin to which it may be sent. Without a key, values are stored in plain text.
 //

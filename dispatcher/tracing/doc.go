@@ -1,4 +1,4 @@
-// package tracing makes the spans of registrations and attempts with OpenTelemetry, and carries their traces from one
+// Package tracing makes the spans of registrations and attempts with OpenTelemetry, and carries their traces from one
 // to the other in the headers of the jobs.
 //
 // A request that registers jobs is a server span, register. Its jobs carry its trace in their header Traceparent, as

@@ -1,4 +1,4 @@
-// package transfer moves jobs and settings between stores of any kind, by a file of JSON lines: Export writes it,
+// Package transfer moves jobs and settings between stores of any kind, by a file of JSON lines: Export writes it,
 // Import reads it.
 //
 // # The file

@@ -1,4 +1,4 @@
-// package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal
+// Package work is bulk work: one change of all jobs that a filter selects, or of a list of ids. A Work is an internal
 // job whose body is its order and its progress. Each step executes the plan that the step before has stored, of up to
 // 500 jobs with the version of each, and stores the next plan. So it survives crashes, may be stopped, and treats each
 // job once:

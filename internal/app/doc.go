@@ -1,4 +1,4 @@
-// package app composes Ringback: it opens the configured store, wires the address guard, the sender, the dispatcher and
+// Package app composes Ringback: it opens the configured store, wires the address guard, the sender, the dispatcher and
 // the API on top of it, runs them, and tears them down in reverse order.
 //
 // New acquires resources and starts nothing. Run blocks until its context ends or a component fails, and returns the

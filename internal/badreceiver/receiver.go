@@ -1,4 +1,4 @@
-// package badreceiver runs misbehaving HTTP receivers for tests of senders: they hang, drip, flood, end connections
+// Package badreceiver runs misbehaving HTTP receivers for tests of senders: they hang, drip, flood, end connections
 // early, violate HTTP or have untrusted certificates. Good ones are there for comparison.
 //
 // A Receiver listens at a loopback port, so that other processes can call it. Most kinds write to TCP directly, since

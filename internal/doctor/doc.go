@@ -1,4 +1,4 @@
-// package doctor looks for what is wrong around Ringback (stores, clocks, limits, rights, settings) and says what to do
+// Package doctor looks for what is wrong around Ringback (stores, clocks, limits, rights, settings) and says what to do
 // about it.
 //
 // A Check makes Findings; Run runs checks side by side within bounds, so that something that hangs delays nobody. What

@@ -1,4 +1,4 @@
-// package inbox is a receiver for trying things out. It prints every request, verifies its signature, and answers as
+// Package inbox is a receiver for trying things out. It prints every request, verifies its signature, and answers as
 // its path says.
 package inbox
 

@@ -1,4 +1,4 @@
-// package redistest starts Redis servers for tests: single ones, also with TLS or on a unix socket, clusters,
+// Package redistest starts Redis servers for tests: single ones, also with TLS or on a unix socket, clusters,
 // sentinels, and a proxy that injects network faults. Each server has free loopback ports and a new folder. It is
 // killed by its process id when the test ends, and on Linux by the kernel when the test's process ends first.
 //

@@ -1,5 +1,5 @@
 // This part of the package runs the go command for tests that compile Ringback, all with the same flags, so that each
-// package is compiled once for all of them.
+// Package is compiled once for all of them.
 
 package testkit
 

@@ -1,4 +1,4 @@
-// package utf8text reads texts that must be UTF-8, as editors and shells write them. It alone knows byte order marks.
+// Package utf8text reads texts that must be UTF-8, as editors and shells write them. It alone knows byte order marks.
 package utf8text
 
 import (

@@ -1,4 +1,4 @@
-// package codec encodes a job's specification. Both engines, the outbox and the fingerprint of a registration use it,
+// Package codec encodes a job's specification. Both engines, the outbox and the fingerprint of a registration use it,
 // so that a field of job.Spec is described once, in the table of this package.
 //
 // An encoded job is a list of fields: a tag, the length of the value as a uvarint, and the value. A field with its

@@ -1,4 +1,4 @@
-// package schedule computes the ticks of schedules: the instants at which a schedule's jobs are due.
+// Package schedule computes the ticks of schedules: the instants at which a schedule's jobs are due.
 //
 // A schedule is a cron text in a time zone, or an interval. The package reads no clock and stores nothing: it is given
 // all times, so that processes with the same time zone database agree on every tick. Ticks are nominal: callers add the

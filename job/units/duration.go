@@ -1,4 +1,4 @@
-// package units reads and writes durations, sizes and rates as clients spell them: "1h30m", "256MiB", "100/s".
+// Package units reads and writes durations, sizes and rates as clients spell them: "1h30m", "256MiB", "100/s".
 //
 // Texts of errors follow the name of a field. The package keeps no state.
 package units

@@ -1,4 +1,4 @@
-// package conn sends the requests of attempts, and opens, shares and bounds the connections that they need.
+// Package conn sends the requests of attempts, and opens, shares and bounds the connections that they need.
 //
 // A Pool has a Transport per client certificate. A Transport sends plain HTTP requests by package h1 where that
 // supports them, and others by net/http's transport: https (HTTP/2 if the receiver supports it), longer bodies, hosts

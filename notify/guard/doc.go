@@ -1,4 +1,4 @@
-// package guard decides which addresses attempts may call.
+// Package guard decides which addresses attempts may call.
 //
 // It admits public addresses and those that its options allow. It refuses the metadata services of clouds and the
 // addresses of this service's API. Denied networks and names override allowed ones.

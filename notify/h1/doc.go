@@ -1,4 +1,4 @@
-// package h1 is an HTTP/1.1 client for one connection at a time.
+// Package h1 is an HTTP/1.1 client for one connection at a time.
 //
 // It exists for speed: net/http's transport passes each request through two goroutines per connection. A Conn works in
 // the goroutine of its caller. Responses are parsed by net/http's ReadResponse.

@@ -1,4 +1,4 @@
-// package sched decides which queues a process claims from, how many jobs, and which claimed job a worker begins next.
+// Package sched decides which queues a process claims from, how many jobs, and which claimed job a worker begins next.
 // It is a plain data structure: it has no locks, goroutines, timers or clock, and makes no calls. Package pool guards
 // it with its mutex, passes the time in and does what it decides.
 //

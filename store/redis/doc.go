@@ -1,4 +1,4 @@
-// package redis is the engine that keeps jobs in Redis 6.2 or later, so that many processes can share them.
+// Package redis is the engine that keeps jobs in Redis 6.2 or later, so that many processes can share them.
 //
 // # Guarantees
 //
@@ -14,7 +14,7 @@
 // # Structure
 //
 // Each interface of store.Shard is implemented by a package: queue, jobs, keeper, repair, counts, settings. They share
-// package shard; packages layout and script define the stored forms, connect the connections. DESIGN.md describes the
+// Package shard; packages layout and script define the stored forms, connect the connections. DESIGN.md describes the
 // data.
 //
 // A Store is safe for concurrent use. It starts no goroutine that outlives a call.

@@ -1,4 +1,4 @@
-// package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent
+// Package router calls the shards of a store: it selects the shard of a queue or of a job, combines concurrent
 // insertions into few calls, spreads calls for many jobs over the shards, and adds up counts.
 //
 // A Router is safe for concurrent use.

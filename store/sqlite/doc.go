@@ -1,4 +1,4 @@
-// package sqlite is the embedded engine: a store of one shard in one database file, for one process.
+// Package sqlite is the embedded engine: a store of one shard in one database file, for one process.
 //
 // # Durability
 //

@@ -1,4 +1,4 @@
-// package storetest tests engines of package store. It has the test cases of the contract (Run), an in-memory reference
+// Package storetest tests engines of package store. It has the test cases of the contract (Run), an in-memory reference
 // model (NewModel), random sequences of operations that compare an engine with the model, and stores that inject faults
 // (Faulty) or intercept calls (WrapShards).
 //

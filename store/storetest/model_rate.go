@@ -13,7 +13,7 @@ import (
 // window is the starts that a rate counts, in the order in which they stop to count.
 type window []starts
 
-// starts were granted together, and may begin until latest: then they begin to leave the window.
+// Starts were granted together, and may begin until latest: then they begin to leave the window.
 type starts struct {
 	latest time.Time
 	n      int

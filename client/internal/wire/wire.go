@@ -1,4 +1,4 @@
-// package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are
+// Package wire encodes and decodes the JSON of Ringback's API. It differs from that of encoding/json: durations are
 // texts, times have milliseconds, bodies keep their bytes, null is the zero value, and texts that are not UTF-8 are
 // refused instead of changed. In a body of any type that excepts what methods such as MarshalJSON encode.
 //

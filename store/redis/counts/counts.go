@@ -1,4 +1,4 @@
-// package counts implements store.Counts on Redis. It reads counters and the sizes of sets, and no jobs but the heads
+// Package counts implements store.Counts on Redis. It reads counters and the sizes of sets, and no jobs but the heads
 // of ready lists.
 package counts
 

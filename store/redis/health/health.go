@@ -1,4 +1,4 @@
-// package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What
+// Package health checks, every few seconds, whether Redis still has a store's data and is configured to keep them. What
 // Open refuses can also happen while a process runs: another maxmemory-policy, an emptied database, data laid out anew.
 package health
 

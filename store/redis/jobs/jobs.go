@@ -1,4 +1,4 @@
-// package jobs implements store.Jobs on Redis: it registers, reads, lists, replaces, cancels, revives and deletes jobs.
+// Package jobs implements store.Jobs on Redis: it registers, reads, lists, replaces, cancels, revives and deletes jobs.
 package jobs
 
 import (

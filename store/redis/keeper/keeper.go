@@ -1,4 +1,4 @@
-// package keeper implements store.Keeper on Redis: it moves due jobs to ready, expires leases, reads the outbox,
+// Package keeper implements store.Keeper on Redis: it moves due jobs to ready, expires leases, reads the outbox,
 // applies retention, and forgets unused lanes. It follows steps of Redis's clock. A carrier calls it, under a lock that
 // Lead takes.
 package keeper

@@ -1,4 +1,4 @@
-// package layout defines how data are laid out in Redis: the names of keys, a job's record, its run and its attempts,
+// Package layout defines how data are laid out in Redis: the names of keys, a job's record, its run and its attempts,
 // and the text forms that scripts read.
 //
 // Each shard's keys share a hash tag, such as {rb:5.168}, so that they are in one slot of a cluster. A job is a record

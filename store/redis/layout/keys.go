@@ -13,7 +13,7 @@ type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
 	Common []string // the first twenty keys of each script that includes keys.lua, in its order
 
-	// Jobs, their runs and attempts; remembered ids, and when they are forgotten
+	// jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Jobs, Runs, Attempts, IDs, Forget  string
 	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup string // next moments of queues, their last wake-ups, the carrier's wake-up

@@ -1,4 +1,4 @@
-// package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles,
+// Package queue implements store.Queue on Redis: claims, settlements, wake-ups and rate permits. Claims take throttles,
 // limits and rates into account in their script (claim.lua), which runs in one round trip with the settlement before
 // it.
 //

@@ -1,4 +1,4 @@
-// package repair checks and repairs one shard's data.
+// Package repair checks and repairs one shard's data.
 //
 // A Redis that comes back after a crash may have lost its last writes, and Redis 7.0 has applied half of a script after
 // a torn append-only file. So a shard is checked from end to end when its server's run id is not the one that the key

@@ -1,4 +1,4 @@
-// package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of
+// Package settings implements store.Settings on Redis: documents such as the policies of topics and the settings of
 // lanes. It copies the limits that scripts read to the shards.
 //
 // Policies are in one hash for all shards. Each shard has a copy of their limits, which the carrier brings up to date.

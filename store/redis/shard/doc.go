@@ -1,4 +1,4 @@
-// package shard has what all operations on one shard share: its keys, a cache of its queues' numbers, and scripts that
+// Package shard has what all operations on one shard share: its keys, a cache of its queues' numbers, and scripts that
 // run on it.
 //
 // It knows how to find queues and to read jobs without their bodies, but no operation of the store's contract. A Shard

@@ -1,4 +1,4 @@
-// package tail implements store.Tail on Redis: the messages and the readers are two sorted sets, which expire.
+// Package tail implements store.Tail on Redis: the messages and the readers are two sorted sets, which expire.
 package tail
 
 import (

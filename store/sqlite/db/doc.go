@@ -1,4 +1,4 @@
-// package db is one SQLite database file in use by one process: its connections and prepared statements, the goroutine
+// Package db is one SQLite database file in use by one process: its connections and prepared statements, the goroutine
 // that writes, the connections that read, the write-ahead log, and copies of the file.
 //
 // A Writer runs the calls that wait as one transaction and answers all of them after its commit, with fsync if one of

@@ -1,4 +1,4 @@
-// package file finds, locks and watches the files of a SQLite database: the database itself, its write-ahead log
+// Package file finds, locks and watches the files of a SQLite database: the database itself, its write-ahead log
 // (-wal), its shared memory (-shm) and the lock file (.lock) that keeps a second process away.
 //
 // It opens no connection and knows nothing of what the files contain.

@@ -1,4 +1,4 @@
-// package memory is what the writer knows without asking the database: lanes with their counters, heads and settings,
+// Package memory is what the writer knows without asking the database: lanes with their counters, heads and settings,
 // topics, leases, the agenda, wake-ups, and replies to repeated calls.
 //
 // Its types are plain data without SQL. Only the writer uses them, except for Wakeups, which have a lock. What a

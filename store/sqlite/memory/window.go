@@ -13,7 +13,7 @@ import (
 // A Window holds the starts that a rate may still count, in the order in which they leave it. It is immutable.
 type Window []starts
 
-// starts of a window leave it together.
+// Starts of a window leave it together.
 type starts struct {
 	// from and to are the store's clock at the first and the last of their claims or grants, in Unix milliseconds.
 	from, to int64
