@@ -51,6 +51,16 @@ func TestLane_SaysWhatHoldsIt(t *testing.T) {
 	})
 }
 
+func TestLane_SaysThatItsBreakerIsOpenAlsoWithoutJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := signedIn(t)
+		put(t, site, "order", client.Policy{Breaker: &client.Breaker{Failures: new(1), Open: time.Hour}})
+		site.Register(client.Job{ID: "a", Topic: "order", Lane: "x", URL: "https://down.example/", Retries: new(0)})
+		site.Advance(time.Second)
+		require.Equal(t, "The breaker is open. No job waits.", lead(t, site.Get("topics/order/lanes/x").OK()))
+	})
+}
+
 func TestLane_SaysWhomReadyJobsWaitFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)

@@ -63,7 +63,7 @@ func readPolicy(v *web.Visit) (*settings, error) {
 	if errors.Is(err, client.ErrNotFound) {
 		t, err := s.dryRun(v, json.RawMessage("{}"))
 		if err == nil {
-			s.effective = s.form.Values(t.Raw)
+			s.holds, s.effective = t, s.form.Values(t.Raw)
 		}
 		return s, err
 	}
@@ -76,7 +76,7 @@ func readPolicy(v *web.Visit) (*settings, error) {
 	}
 	s.exists, s.revision, s.managedBy = true, set.Revision, set.ManagedBy
 	s.changed = lastChange{set.UpdatedBy, set.UpdatedAt}
-	s.set, s.effective = s.form.Values(set.Raw), s.form.Values(effective.Raw)
+	s.set, s.holds, s.effective = s.form.Values(set.Raw), effective, s.form.Values(effective.Raw)
 	return s, nil
 }
 
@@ -91,10 +91,13 @@ func showPolicy(v *web.Visit) (web.Answer, error) {
 
 // policyAnswer is the form with texts in its fields.
 func policyAnswer(v *web.Visit, s *settings, texts form.Texts, errs web.FormErrors) web.Answer {
-	o := ownerOf(v)
+	o, shown := ownerOf(v), previewOf(v, s, texts)
+	if !errs.Any() {
+		errs = shown.Invalid
+	}
 	data := policyPage{
 		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: s.revision, Exists: s.exists, ManagedBy: s.managedBy,
-		Errors: errs, Changed: s.changed, Groups: s.sections(texts, errs), Preview: previewOf(v, s, texts),
+		Errors: errs, Changed: s.changed, Groups: s.sections(texts, errs), Preview: shown,
 		CanChange: v.CanTopic(access.ChangeTopic, o.Topic),
 		PostTo:    o.path(v, "policy"), PreviewTo: o.path(v, "policy", "preview"),
 	}
@@ -117,9 +120,12 @@ func policyAnswer(v *web.Visit, s *settings, texts form.Texts, errs web.FormErro
 
 // previewOf says what would hold with texts; what is wrong with them if the API refuses them.
 func previewOf(v *web.Visit, s *settings, texts form.Texts) preview {
-	doc, _, errs := s.form.Document(s.set, texts)
-	if errs.Any() {
+	doc, changed, errs := s.form.Document(s.set, texts)
+	switch {
+	case errs.Any():
 		return preview{Invalid: errs}
+	case len(changed) == 0:
+		return newPreview(s.holds, s.set)
 	}
 	t, err := s.dryRun(v, doc)
 	if err != nil {
@@ -149,7 +155,7 @@ func previewPolicy(v *web.Visit) (web.Answer, error) {
 	case !shown:
 		return policyAnswer(v, s, texts, s.conflict(v)), nil
 	}
-	return policyAnswer(v, s, texts, previewOf(v, s, texts).Invalid), nil
+	return policyAnswer(v, s, texts, web.FormErrors{}), nil
 }
 
 // changePolicy stores the policy that was typed.

@@ -24,6 +24,8 @@ type settings struct {
 	changed   lastChange
 	// set is what is stored, and effective what holds.
 	set, effective form.Values
+	// holds is effective as a policy; nil: they are those of a lane.
+	holds *client.Topic
 }
 
 // lastChange says who changed settings last, and when; zero: that is not known.

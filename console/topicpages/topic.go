@@ -81,12 +81,15 @@ func (p *topicPage) read(v *web.Visit) error {
 	}
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
+	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
+	if v.Live { // its blocks have no policy
+		return nil
+	}
 	set, err := v.API.GetTopicSettings(ctx, p.Topic)
 	if err != nil {
 		return err
 	}
 	p.Policy = newPreview(t, policyForm.Values(set.Raw))
-	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
 	return nil
 }
 
