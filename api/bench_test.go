@@ -157,3 +157,25 @@ func BenchmarkBatch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkList measures a page of 50 jobs.
+func BenchmarkList(b *testing.B) {
+	f := newFake()
+	for range 50 {
+		f.page.Jobs = append(f.page.Jobs, job.Job{
+			Spec: job.Spec{
+				ID: "close-4711", Queue: job.Queue{Topic: "order.close", Lane: "shop.example:443"}, Method: "POST",
+				URL: "https://shop.example/hooks/close", Header: map[string][]string{"X-Tenant": {"42"}},
+				ContentType: "application/json", Labels: map[string]string{"customer": "42"},
+			},
+			Progress: job.Progress{State: job.Scheduled, CreatedAt: epoch, DueAt: epoch, Version: 1},
+		})
+	}
+	h := handlerOf(f)
+	b.ReportAllocs()
+	for b.Loop() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/jobs", http.NoBody))
+		require.Equal(b, http.StatusOK, w.Code)
+	}
+}

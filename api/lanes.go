@@ -37,7 +37,7 @@ func (a onStore) lanes(w http.ResponseWriter, r *http.Request) error {
 		for i := range found {
 			found[i].Durability = nil // of a change only
 		}
-		writePage(o, p, found, o.Lane, func(l *store.Lane) string { return l.Queue.Lane })
+		writePage(o, p, found, (*response.Buffer).Lane, func(l *store.Lane) string { return l.Queue.Lane })
 		return nil
 	})
 }

@@ -34,9 +34,11 @@ func pageOf(r *http.Request, names request.CursorKind) (page, error) {
 
 // writePage writes the items of a page and the cursor of the next one. found has one item more than the page if it is
 // not the last.
-func writePage[T any](o *response.Buffer, p page, found []T, write func(*T), name func(*T) string) {
+func writePage[T any](
+	o *response.Buffer, p page, found []T, write func(*response.Buffer, *T), name func(*T) string,
+) {
 	shown := found[:min(p.limit, len(found))]
-	response.Objects(o, "items", shown, write)
+	response.Objects(o, "items", shown, func(item *T) { write(o, item) })
 	if len(found) > len(shown) {
 		o.Text("next_cursor", p.names.Encode(name(&shown[len(shown)-1])))
 	} else {
@@ -57,10 +59,13 @@ func answerPage[
 		all = all[last+1:]
 	}
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		writePage(o, p, all, func(item *T) { write(o, item) }, name)
+		writePage(o, p, all, write, name)
 	})
 	return nil
 }
+
+// members writes an item of a list by the tags of its fields.
+func members[T any](o *response.Buffer, item *T) { o.Members(item) }
 
 // serveJobs answers with a page of jobs.
 func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Filter) error {

@@ -20,7 +20,7 @@ func (a *api) namespaces(w http.ResponseWriter, r *http.Request) error {
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
 		found, err := a.service.Namespaces(r.Context(), p.after, p.limit+1)
 		if err == nil {
-			writePage(o, p, found, o.Namespace, func(n *job.Namespace) string { return n.Name })
+			writePage(o, p, found, members, func(n *job.Namespace) string { return n.Name })
 		}
 		return err
 	})
@@ -110,5 +110,5 @@ func noNamespace(err error) error {
 // answerNamespace answers with a namespace.
 func answerNamespace(w http.ResponseWriter, n *job.Namespace) {
 	w.Header().Set("Etag", content.ETag(n.Revision))
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Namespace(n) })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(n) })
 }

@@ -39,7 +39,7 @@ func (a onStore) addSecret(w http.ResponseWriter, r *http.Request) error {
 		kind = request.SecretEd25519
 	}
 	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
-		o.Secret(&added)
+		o.Members(&added)
 		o.Text("kind", kind)
 		o.Text("secret", secret.Text())
 		o.TextOrNull("public_key", secret.PublicKey())
@@ -61,7 +61,7 @@ func (a onStore) secrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	return answerPage(w, p, all, (*response.Buffer).Secret, func(s *policy.Secret) string { return s.ID })
+	return answerPage(w, p, all, members, func(s *policy.Secret) string { return s.ID })
 }
 
 // removeSecret removes a secret.
@@ -95,5 +95,5 @@ func (a onStore) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noTopic(err)
 	}
-	return answerPage(w, p, all, (*response.Buffer).PublicKey, func(k *store.PublicKey) string { return k.ID })
+	return answerPage(w, p, all, members, func(k *store.PublicKey) string { return k.ID })
 }

@@ -28,11 +28,11 @@ func (a onStore) stats(w http.ResponseWriter, r *http.Request) error {
 	}
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Object("totals")
-		o.TopicStats(&totals)
+		o.Members(&totals)
 		o.Close()
-		writePage(o, p, topics, func(t *store.TopicStats) {
+		writePage(o, p, topics, func(o *response.Buffer, t *store.TopicStats) {
 			o.Text("topic", t.Topic)
-			o.TopicStats(t)
+			o.Members(t)
 		}, func(t *store.TopicStats) string { return t.Topic })
 	})
 	return nil
@@ -66,8 +66,8 @@ func (a onStore) topicStats(w http.ResponseWriter, r *http.Request) error {
 	now := time.Now()
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.Text("topic", name)
-		o.TopicStats(&counts)
-		writePage(o, p, lanes, func(l *store.LaneStats) { o.LaneStats(l, now) },
+		o.Members(&counts)
+		writePage(o, p, lanes, func(o *response.Buffer, l *store.LaneStats) { o.LaneStats(l, now) },
 			func(l *store.LaneStats) string { return l.Lane })
 	})
 	return nil

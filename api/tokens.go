@@ -34,7 +34,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 		"for", created.Namespace)
 	w.Header().Set("Cache-Control", "no-store")
 	response.Answer(w, http.StatusCreated, func(o *response.Buffer) {
-		o.Token(&created)
+		o.Members(&created)
 		o.Text("token", secret)
 	})
 	return nil
@@ -79,7 +79,7 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
 		found, err := a.service.Tokens(r.Context(), tokenNamespace(r), p.after, p.limit+1)
 		if err == nil {
-			writePage(o, p, found, o.Token, func(t *access.Token) string { return t.ID })
+			writePage(o, p, found, members, func(t *access.Token) string { return t.ID })
 		}
 		return err
 	})
@@ -101,7 +101,7 @@ func (a *api) token(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noToken(err)
 	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Token(&found) })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(&found) })
 	return nil
 }
 
@@ -127,6 +127,6 @@ func noToken(err error) error {
 
 // whoami answers with whose the request is.
 func (a *api) whoami(w http.ResponseWriter, r *http.Request) error {
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Principal(access.PrincipalOf(r.Context())) })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(access.PrincipalOf(r.Context())) })
 	return nil
 }

@@ -29,7 +29,7 @@ func (a onStore) topics(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		writePage(o, p, topics, func(t *store.Topic) {
+		writePage(o, p, topics, func(o *response.Buffer, t *store.Topic) {
 			t.Durability = nil // of a change only
 			o.Topic(t, a.shownPolicy(r.Context(), t, defaults))
 		}, func(t *store.Topic) string { return t.Name })

@@ -35,30 +35,6 @@ func (s ScheduleRequest) MarshalJSON() ([]byte, error) { return wire.Encode(s) }
 // UnmarshalJSON reads what MarshalJSON returned.
 func (s *ScheduleRequest) UnmarshalJSON(data []byte) error { return wire.Decode(data, s) }
 
-// ScheduleJob is what each tick registers.
-type ScheduleJob struct {
-	Topic       string            `json:"topic,omitzero"`
-	Lane        string            `json:"lane,omitzero"`
-	URL         string            `json:"url,omitzero"`
-	Method      string            `json:"method,omitzero"`
-	Headers     Headers           `json:"headers,omitzero"`
-	Body        any               `json:"body" wire:"payload"` // as that of Job
-	ContentType string            `json:"content_type,omitzero"`
-	Retries     *int              `json:"retries,omitzero"`
-	Ladder      []time.Duration   `json:"ladder,omitzero"`
-	Timeout     time.Duration     `json:"timeout,omitzero"`
-	ExpiresIn   time.Duration     `json:"expires_in,omitzero"`
-	Labels      map[string]string `json:"labels,omitzero"`
-	OnDelivered *Callback         `json:"on_delivered,omitzero" wire:"none"`
-	OnDead      *Callback         `json:"on_dead,omitzero" wire:"none"`
-}
-
-// MarshalJSON returns the JSON that the API reads.
-func (j ScheduleJob) MarshalJSON() ([]byte, error) { return wire.Encode(j) }
-
-// UnmarshalJSON reads what MarshalJSON returned.
-func (j *ScheduleJob) UnmarshalJSON(data []byte) error { return wire.Decode(data, j) }
-
 // CatchUp says which ticks run later than a minute after they were due.
 type CatchUp struct {
 	Window time.Duration `json:"window,omitzero"` // zero: 1 h

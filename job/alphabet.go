@@ -30,6 +30,9 @@ func ValidateMark(text string) []FieldError {
 	return []FieldError{{"/managed_by", markRule}}
 }
 
+// NamespaceRule says which names namespaces may have.
+const NamespaceRule = "must be 1 to 32 of a-z 0-9 and -, not beginning with -"
+
 // IsNamespace reports whether text is a valid namespace: 1 to 32 of [a-z0-9-], not beginning with -.
 func IsNamespace(text string) bool {
 	return consistsOf(text, 32, "-") && text[0] != '-' && text == strings.ToLower(text)

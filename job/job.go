@@ -62,8 +62,8 @@ type Ref struct {
 // Queue identifies a queue, which has its own due, ready and claimed sets. No part contains a slash.
 type Queue struct {
 	Namespace string `json:"namespace,omitzero"`
-	Topic     string `json:"topic,omitzero"`
-	Lane      string `json:"lane,omitzero"`
+	Topic     string `json:"topic,omitzero" api:"topic" validate:"omitempty,topic"`
+	Lane      string `json:"lane,omitzero" api:"lane" validate:"omitempty,lane"`
 }
 
 // String returns the queue's name in keys and logs: namespace/topic/lane.
@@ -90,32 +90,32 @@ const ReasonCancelled policy.Reason = "cancelled"
 
 // Progress is a job's progress, written by the store only. Times are in whole milliseconds, UTC, by the store's clock.
 type Progress struct {
-	State     State     `json:"state"`
-	CreatedAt time.Time `json:"created_at"`
+	State  State         `json:"state" api:"state"`
+	Reason policy.Reason `json:"reason,omitzero" api:"reason"` // of a dead or cancelled job
+	// Attempts counts all ended attempts, including lost but not released ones.
+	Attempts int `json:"attempts,omitzero" api:"attempts_made,always"`
+	// Status is the response status of the last attempt that was not lost; zero: it had no response.
+	Status    int       `json:"status,omitzero" api:"last_status"`
+	CreatedAt time.Time `json:"created_at" api:"created_at"`
 	// DueAt is when the next attempt is due; of a running job, when the current one was; of an ended job, the last.
 	DueAt time.Time `json:"due_at"`
 	// FirstDueAt is the first due time of this generation. MaxAge counts from it.
 	FirstDueAt time.Time `json:"first_due_at"`
 	// ExpiresAt is when the job expires: no attempt starts later; zero: never.
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" api:"expires_at"`
 	// FinishedAt is zero for an unfinished job.
-	FinishedAt time.Time     `json:"finished_at,omitzero"`
-	Reason     policy.Reason `json:"reason,omitzero"` // of a dead or cancelled job
+	FinishedAt time.Time `json:"finished_at,omitzero" api:"ended_at"`
 	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
-	Version int64 `json:"version"`
+	Version int64 `json:"version" api:"revision,always"`
 	// Generation counts revivals, from 0.
-	Generation int `json:"generation,omitzero"`
-	// Attempts counts all ended attempts, including lost but not released ones.
-	Attempts int `json:"attempts,omitzero"`
+	Generation int `json:"generation,omitzero" api:"generation,always"`
 	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in
 	// a row.
 	FailedAttempts int `json:"failed_attempts,omitzero"`
 	// ConsecutiveLost counts the attempts lost in a row.
 	ConsecutiveLost int `json:"consecutive_lost,omitzero"`
-	// Status is the response status of the last attempt that was not lost; zero: it had no response.
-	Status int `json:"status,omitzero"`
 	// CancelRequested marks a running job that is cancelled unless its attempt succeeds.
-	CancelRequested bool `json:"cancel_requested,omitzero"`
+	CancelRequested bool `json:"cancel_requested,omitzero" api:"cancel_requested,always"`
 }
 
 // Job is a registered job.
@@ -128,7 +128,7 @@ type Job struct {
 	History []Attempt
 	Events  []Event
 	// CallbackID is the id of the callback at this job's end; empty: none. Package dispatcher sets it, not the engines.
-	CallbackID string
+	CallbackID string `api:"callback_id"`
 	// Durability is set in the result of a change (register, edit, cancel, revive) if the store waits for durability.
 	Durability *Durability
 }
@@ -136,9 +136,9 @@ type Job struct {
 // Durability is what a change had reached when it was acknowledged.
 type Durability struct {
 	// Replicas is the number of replicas that had it, in memory or (if fsync was requested) on disk.
-	Replicas int
+	Replicas int `api:"replicas,always"`
 	// Synced reports whether it was on the primary's disk; false if fsync was not requested.
-	Synced bool
+	Synced bool `api:"synced,always"`
 }
 
 // Bounds of a job's history. Attempts that count, releases and events have separate bounds, so that none of them
@@ -207,12 +207,12 @@ const (
 
 // Event is a change of a job by a client. JSON returns its stored form.
 type Event struct {
-	At   time.Time // in whole milliseconds
-	Kind EventKind
+	At   time.Time `api:"at"` // in whole milliseconds
+	Kind EventKind `api:"kind"`
 	// Fields are the names of the fields that an edit changed, at most MaxFields.
-	Fields []string
+	Fields []string `api:"fields"`
 	// Actor is the name of the client, at most MaxActor bytes; empty: unknown.
-	Actor string
+	Actor string `api:"actor"`
 }
 
 // Created returns the event of the job's registration, which is derived from the job and not part of Events.

@@ -98,10 +98,10 @@ var generalFacts = map[string]string{
 
 // Remedy is a request about a job, a lane or a topic. The commands and the console have one for each.
 type Remedy struct {
-	Action RemedyAction // empty: there is no remedy
-	Topic  string
-	Lane   string // empty: of the whole topic
-	ID     string // of a job; empty: of its lane or topic
+	Action RemedyAction `api:"action"` // empty: there is no remedy
+	Topic  string       `api:"topic,always"`
+	Lane   string       `api:"lane"` // empty: of the whole topic
+	ID     string       `api:"id"`   // of a job; empty: of its lane or topic
 }
 
 // RemedyAction is what a Remedy does: the name of a command.

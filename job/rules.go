@@ -3,13 +3,13 @@ package job
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-playground/validator/v10"
 
+	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -36,108 +36,63 @@ const (
 // day is 24 hours, independent of the calendar.
 const day = 24 * time.Hour
 
-// rule is the validation rule of a field. Fields of the same name share one rule.
-type rule struct {
-	field          string // its Go name
-	name           string // its name in the API
-	tags           string // the validator's tags
-	message        string // the error's detail; empty: see fieldError
-	elementMessage string // the detail of an invalid element
+// aliases are tags of the validator that several fields share, or whose bounds have names.
+var aliases = map[string]string{
+	"method":   "oneof=POST PUT PATCH GET DELETE",
+	"retries":  fmt.Sprintf("min=0,max=%d", MaxRetries),
+	"rungs":    fmt.Sprintf("min=1,max=%d", policy.MaxRungs),
+	"rung":     fmt.Sprintf("min=%s,max=%s", policy.MinRung, policy.MaxRung),
+	"timeout":  fmt.Sprintf("min=%s,max=%s", MinTimeout, MaxTimeout),
+	"failures": fmt.Sprintf("min=0,max=%d", policy.MaxFailures),
+	"open":     fmt.Sprintf("min=%s,max=%s", policy.MinOpen, policy.MaxOpen),
+	"share":    fmt.Sprintf("min=1,max=%d", MaxShare),
+	"window":   fmt.Sprintf("min=0s,max=%s", MaxIDWindow),
+	"ahead":    fmt.Sprintf("min=0s,max=%s", MaxAhead),
+	"age":      fmt.Sprintf("min=1ms,max=%s", MaxAhead),
+	"backlog":  fmt.Sprintf("min=1s,max=%s", MaxAhead),
+	"expiry":   fmt.Sprintf("min=1ms,max=%s", 2*MaxAhead),
 }
 
-// rules are the validator's rules. Validate checks rules about the clock and about map entries.
-var rules = slices.Concat(specRules, settingRules)
-
-// settingRules are the rules of the other fields: those of policies, lane settings and callbacks.
-var settingRules = []rule{
-	{field: "Jitter", name: "jitter", tags: "omitnil,min=0,max=1", message: "must be 0 to 1"},
-	{
-		field: "MaxAge", name: "max_age", tags: "omitempty," + rangeTags(time.Millisecond, MaxAhead),
-		message: "must be 1ms to 3653d (ten years)",
+// checks are our own tags of the validator for texts, each with its rule as errors say it.
+var checks = map[string]struct {
+	good func(text string) bool
+	rule string
+}{
+	"id": {
+		func(s string) bool { return IsID(s) && !strings.HasPrefix(s, reservedIDPrefix) },
+		"must be 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb: (leave it out to be given one)",
 	},
-	{field: "Workers", name: "workers", tags: shareTags, message: "must be 1 to 10000"},
-	{
-		field: "Deliver", name: "deliver", tags: "omitempty,oneof=push pull handler",
-		message: "must be push, pull or handler",
+	"topic": {
+		func(s string) bool { return IsTopic(s) && !IsReserved(s) && !isDotSegment(s) },
+		"must be 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with _, and neither . nor ..",
 	},
-	{field: "LaneConcurrency", name: "lane_concurrency", tags: shareTags, message: "must be 1 to 10000"},
-	{
-		field: "GiveUpOn", name: "give_up_on", tags: "omitnil,max=100,dive,status",
-		message:        "must have at most 100 entries",
-		elementMessage: `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`,
+	"lane": {
+		func(s string) bool { return IsLane(s) && !isDotSegment(s) },
+		"must be 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -, and neither . nor ..",
 	},
-	{field: "IDWindow", name: "id_window", tags: "omitnil," + rangeTags(0, MaxIDWindow), message: "must be 0s to 365d"},
-	{field: "Success", name: "success"},
-	{
-		field: "Status", name: "status", tags: "omitnil,min=1,max=100,dive,any_status",
-		message:        "must have 1 to 100 entries",
-		elementMessage: `must be a status of 200 to 599 such as "200", or a class such as "2xx"`,
+	"namespace": {IsNamespace, NamespaceRule},
+	"media_type": {
+		func(s string) bool { return len(s) <= 255 && IsFieldValue(s) },
+		"must be a media type of at most 255 B, without line breaks and control characters",
 	},
-	{field: "BodyEquals", name: "body_equals", tags: "answer", message: successBodyMessage},
-	{field: "BodyContains", name: "body_contains", tags: "answer", message: successBodyMessage},
-	{field: "Breaker", name: "breaker"},
-	{
-		field: "Failures", name: "failures", tags: fmt.Sprintf("omitnil,min=0,max=%d", policy.MaxFailures),
-		message: "must be 0 (never) to 1000000",
+	"status":     {isStatus, `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`},
+	"any_status": {isAnyStatus, `must be a status of 200 to 599 such as "200", or a class such as "2xx"`},
+	"mark":       {isMark, markRule},
+	"answer": {
+		func(s string) bool { return len(s) <= policy.MaxSuccessBody },
+		fmt.Sprintf("must be at most %d B", policy.MaxSuccessBody),
 	},
-	{
-		field: "Open", name: "open", tags: "omitempty," + rangeTags(policy.MinOpen, policy.MaxOpen),
-		message: "must be 1s to 1h",
-	},
-	{field: "OnDelivered", name: "on_delivered"},
-	{field: "OnDead", name: "on_dead"},
-	{field: "OnBacklog", name: "on_backlog"},
-	{
-		field: "Include", name: "include", tags: "omitnil,max=3,dive,oneof=body headers query",
-		message: "must have at most 3 entries", elementMessage: "must be body, headers or query",
-	},
-	{
-		field: "OlderThan", name: "older_than", tags: "omitempty," + rangeTags(time.Second, MaxAhead),
-		message: "must be 1s to 3653d (ten years)",
-	},
-	{field: "MoreThan", name: "more_than", tags: "omitempty,min=1", message: "must be 1 or more"},
-	{field: "KeepDelivered", name: "keep_delivered"},
-	{field: "KeepDead", name: "keep_dead"},
-	{field: "For", name: "for", tags: "omitnil," + rangeTags(0, MaxAhead), message: "must be 0s to 3653d (ten years)"},
-	{field: "Max", name: "max", tags: "omitnil,min=0,max=1000000000", message: "must be 0 to 1000000000"},
-	{field: "ManagedBy", name: "managed_by", tags: "omitempty,mark", message: markRule},
-	{field: "MaxBytes", name: "max_bytes", tags: "omitnil,min=0", message: "must be 0 or more"},
+	"target": {func(s string) bool { return checkURL(s) == "" }, ""}, // see fieldError
 }
 
-// successBodyMessage is the message of body_equals and body_contains.
-const successBodyMessage = "must be at most 4096 B"
-
-// shareTags are the tags of a number of attempts in flight.
-var shareTags = fmt.Sprintf("omitempty,min=1,max=%d", MaxShare)
-
-// rangeTags returns the tags of a duration's bounds.
-func rangeTags(least, most time.Duration) string { return fmt.Sprintf("min=%s,max=%s", least, most) }
-
-// newValidator returns the validator with the rules, created at first use.
+// newValidator returns the validator with our tags, created at first use.
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
-	names, tags := make(map[string]string), make(map[string]string)
-	for _, r := range rules {
-		names[r.field] = r.name
-		if r.tags != "" {
-			tags[r.field] = r.tags
-		}
+	for name, tags := range aliases {
+		v.RegisterAlias(name, tags)
 	}
-	v.RegisterTagNameFunc(func(f reflect.StructField) string { return names[f.Name] })
-	v.RegisterStructValidationMapRules(tags, New{}, Spec{}, Queue{}, policy.Terms{}, policy.Topic{}, policy.Retention{},
-		policy.Success{}, policy.Breaker{}, policy.Callback{}, policy.Backlog{}, policy.Lane{})
-	for tag, good := range map[string]func(string) bool{
-		"id":          func(s string) bool { return IsID(s) && !strings.HasPrefix(s, reservedIDPrefix) },
-		"topic":       func(s string) bool { return IsTopic(s) && !IsReserved(s) && !isDotSegment(s) },
-		"lane":        func(s string) bool { return IsLane(s) && !isDotSegment(s) },
-		"target":      func(s string) bool { return checkURL(s) == "" },
-		"field_value": IsFieldValue,
-		"status":      isStatus,
-		"any_status":  isAnyStatus,
-		"mark":        isMark,
-		"answer":      func(s string) bool { return len(s) <= policy.MaxSuccessBody },
-	} {
-		err := v.RegisterValidation(tag, func(f validator.FieldLevel) bool { return good(f.Field().String()) })
+	for tag, c := range checks {
+		err := v.RegisterValidation(tag, func(f validator.FieldLevel) bool { return c.good(f.Field().String()) })
 		if err != nil {
 			panic("job: register a rule: " + err.Error())
 		}
@@ -145,11 +100,49 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// ruleOf returns the rules by their name in the API.
-var ruleOf = sync.OnceValue(func() map[string]rule {
-	all := make(map[string]rule, len(rules))
-	for _, r := range rules {
-		all[r.name] = r
+// ruleOf returns the rule of a field with tags of the validator, as errors say it.
+func ruleOf(tags string, t reflect.Type) string {
+	for name, alias := range aliases {
+		tags = strings.ReplaceAll(","+tags+",", ","+name+",", ","+alias+",")
 	}
-	return all
-})
+	least, most := "", ""
+	for tag := range strings.SplitSeq(tags, ",") {
+		name, value, _ := strings.Cut(tag, "=")
+		switch name {
+		case "min":
+			least = bound(value, t)
+		case "max":
+			most = bound(value, t)
+		case "oneof":
+			words := strings.Fields(value)
+			return "must be " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+		default:
+			if c, ok := checks[name]; ok {
+				return c.rule
+			}
+		}
+	}
+	verb, unit := "must be ", ""
+	switch t.Kind() {
+	case reflect.Slice:
+		verb, unit = "must have ", " entries"
+	case reflect.String:
+		unit = " characters"
+	}
+	switch {
+	case most == "":
+		return verb + least + unit + " or more"
+	case least == "":
+		return verb + "at most " + most + unit
+	default:
+		return verb + least + " to " + most + unit
+	}
+}
+
+// bound returns a bound as errors write it.
+func bound(text string, t reflect.Type) string {
+	if span, err := time.ParseDuration(text); err == nil && t == reflect.TypeFor[time.Duration]() {
+		return units.FormatDuration(span)
+	}
+	return text
+}

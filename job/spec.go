@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/ringback/ringback/policy"
@@ -29,23 +28,24 @@ func (k BodyKind) ContentType() string { return contentTypes[k] }
 // Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of
 // exports and of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
 type Spec struct {
-	ID    string `json:"id,omitzero"`
+	ID    string `json:"id,omitzero" api:"id" validate:"omitempty,id"`
 	Queue        // topic and lane never change after registration
 
-	URL         string              `json:"url,omitzero"`    // empty: the topic's
-	Method      string              `json:"method,omitzero"` // POST, PUT, PATCH, GET or DELETE
-	Header      map[string][]string `json:"headers,omitzero"`
-	ContentType string              `json:"content_type,omitzero"`
+	// URL is empty for the topic's.
+	URL         string              `json:"url,omitzero" api:"url,editable" validate:"omitempty,target"`
+	Method      string              `json:"method,omitzero" api:"method" validate:"omitempty,method"`
+	Header      map[string][]string `json:"headers,omitzero" api:"headers,nullable"`
+	ContentType string              `json:"content_type,omitzero" api:"content_type" validate:"omitempty,media_type"`
 	BodyKind    BodyKind            `json:"body_kind,omitzero"`
 	Body        []byte              `json:"body,omitzero"`
-	Labels      map[string]string   `json:"labels,omitzero"`
+	Labels      map[string]string   `json:"labels,omitzero" api:"labels,nullable"`
 
 	policy.Terms
 
 	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a
 	// callback is about; of a callback about a backlog, the topic's name.
-	Kind   string `json:"kind,omitzero"`
-	Origin string `json:"origin,omitzero"`
+	Kind   string `json:"kind,omitzero" api:"kind,answer"`
+	Origin string `json:"origin,omitzero" api:"origin,answer"`
 
 	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not
 	// part of the fingerprint.
@@ -71,58 +71,14 @@ func (s *Spec) SetURL(url string) {
 // Ref returns the job's Ref.
 func (s Spec) Ref() Ref { return Ref{s.Namespace, s.ID} }
 
-// specRules are the rules of the fields of Spec and New, and of fields of the same name in policies.
-var specRules = []rule{
-	{
-		field: "ID", name: "id", tags: "omitempty,id",
-		message: "must be 1 to 64 of A-Z a-z 0-9 _ : and -, not beginning with rb: (leave it out to be given one)",
-	},
-	{
-		field: "Topic", name: "topic", tags: "omitempty,topic",
-		message: "must be 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with _, and neither . nor ..",
-	},
-	{
-		field: "Lane", name: "lane", tags: "omitempty,lane",
-		message: "must be 1 to 128 of A-Z a-z 0-9 . _ : [ ] and -, and neither . nor ..",
-	},
-	{field: "URL", name: "url", tags: "omitempty,target"},
-	{
-		field: "Method", name: "method", tags: "omitempty,oneof=POST PUT PATCH GET DELETE",
-		message: "must be POST, PUT, PATCH, GET or DELETE",
-	},
-	{
-		field: "ContentType", name: "content_type", tags: "omitempty,max=255,field_value",
-		message: "must be a media type of at most 255 B, without line breaks and control characters",
-	},
-	{field: "Delay", name: "delay", tags: rangeTags(0, MaxAhead), message: "must be 0s to 3653d (ten years)"},
-	{
-		field: "ExpiresIn", name: "expires_in", tags: "omitempty," + rangeTags(time.Millisecond, 2*MaxAhead),
-		message: "must be 1ms to 7306d (twenty years)",
-	},
-	{
-		field: "Retries", name: "retries", tags: fmt.Sprintf("omitnil,min=0,max=%d", MaxRetries),
-		message: "must be 0 to 1000",
-	},
-	{
-		field: "Ladder", name: "ladder",
-		tags: fmt.Sprintf("omitnil,min=1,max=%d,dive,%s", policy.MaxRungs,
-			rangeTags(policy.MinRung, policy.MaxRung)),
-		message: "must have 1 to 100 rungs", elementMessage: "must be 1ms to 30d",
-	},
-	{
-		field: "Timeout", name: "timeout", tags: "omitempty," + rangeTags(MinTimeout, MaxTimeout),
-		message: "must be 100ms to 10m",
-	},
-}
-
 // New is a job to be registered.
 type New struct {
 	Spec
 	// Delay is added to the store's clock. RunAt, if set, takes precedence; a time in the past means now.
-	Delay time.Duration
+	Delay time.Duration `api:"delay" validate:"ahead"`
 	RunAt time.Time
 	// ExpiresIn counts from registration. ExpiresAt, if set, takes precedence. Both zero: never.
-	ExpiresIn time.Duration
+	ExpiresIn time.Duration `api:"expires_in" validate:"omitempty,expiry"`
 	ExpiresAt time.Time
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ import (
 // It also validates edits: zero fields count as absent. Pass a negative duration for an explicit zero that is not
 // allowed.
 func Validate(n New, now time.Time) []FieldError {
-	errs := runValidator(n)
+	errs := Check(n)
 	errs = append(errs, checkHeaders("/headers", n.Header, false)...)
 	errs = append(errs, checkCallbacks(n.OnDelivered, n.OnDead)...)
 	if len(n.Body) > MaxBody {
@@ -69,7 +70,7 @@ func ValidateExpiry(n *New, now time.Time) []FieldError {
 // ValidateTopic returns all invalid fields of a topic's policy under their names in the API. Zero fields count as
 // absent. Pass a negative number for an explicit zero that is not allowed.
 func ValidateTopic(t policy.Topic) []FieldError {
-	errs := append(runValidator(t), checkHeaders("/headers", t.Headers, true)...)
+	errs := append(Check(t), checkHeaders("/headers", t.Headers, true)...)
 	errs = append(errs, checkCallbacks(t.OnDelivered, t.OnDead)...)
 	if b := t.OnBacklog; b != nil {
 		errs = append(errs, checkCallback("/on_backlog", &b.Callback)...)
@@ -82,7 +83,7 @@ func ValidateTopic(t policy.Topic) []FieldError {
 
 // ValidateLane returns all invalid fields of a lane's settings under their names in the API.
 func ValidateLane(l policy.Lane) []FieldError {
-	return append(runValidator(l), checkHeaders("/headers", l.Headers, true)...)
+	return append(Check(l), checkHeaders("/headers", l.Headers, true)...)
 }
 
 // checkCallbacks validates the callbacks of a job's end.
@@ -113,9 +114,9 @@ func MutuallyExclusive(field, other string) FieldError {
 	return FieldError{Field: field, Detail: "cannot be combined with " + other}
 }
 
-// runValidator applies the rules to a struct, which must not be a pointer: the validator copies every field that it can
-// address.
-func runValidator(of any) []FieldError {
+// Check applies the rules in the tags of a struct's fields, and names the fields as in the API. The struct must not be
+// passed by its pointer: the validator copies every field that it can address.
+func Check(of any) []FieldError {
 	err := newValidator().Struct(of)
 	if err == nil {
 		return nil
@@ -126,33 +127,37 @@ func runValidator(of any) []FieldError {
 	}
 	errs := make([]FieldError, len(found))
 	for i, f := range found {
-		errs[i] = fieldError(f)
+		errs[i] = fieldError(reflect.TypeOf(of), f)
 	}
 	return errs
 }
 
-// fieldError maps the validator's "New.Spec.Terms.ladder[2]" to "/ladder/2" and the rule's message.
-func fieldError(f validator.FieldError) FieldError {
+// fieldError returns the error of a field: of "New.Spec.Terms.Ladder[2]" that of "/ladder/2". root is the type of the
+// struct that was validated.
+func fieldError(root reflect.Type, f validator.FieldError) FieldError {
 	var pointer strings.Builder
-	name, element := "", false
-	for _, step := range strings.Split(f.Namespace(), ".")[1:] {
-		var index string
-		name, index, element = strings.Cut(step, "[")
-		if _, ok := ruleOf()[name]; !ok {
-			continue // an embedded struct
+	var field reflect.StructField
+	rule := ""
+	for _, step := range strings.Split(f.StructNamespace(), ".")[1:] {
+		name, index, element := strings.Cut(step, "[")
+		field, _ = root.FieldByName(name)
+		if root = field.Type; root.Kind() == reflect.Pointer {
+			root = root.Elem()
 		}
-		pointer.WriteString("/" + name)
+		if name, _ := memberOf(field); name != "" { // else it is embedded
+			pointer.WriteString("/" + name)
+		}
+		var ofElements string
+		rule, ofElements, _ = strings.Cut(field.Tag.Get("validate"), ",dive,")
 		if element {
 			pointer.WriteString("/" + strings.TrimSuffix(index, "]"))
+			rule, root = ofElements, root.Elem()
 		}
 	}
-	detail := ruleOf()[name].message
-	switch {
-	case name == "url":
+	detail := ruleOf(rule, root)
+	if detail == "" {
 		value, _ := f.Value().(string)
 		detail = checkURL(value)
-	case element:
-		detail = ruleOf()[name].elementMessage
 	}
 	return FieldError{Field: pointer.String(), Detail: detail}
 }

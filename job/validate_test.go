@@ -1,7 +1,6 @@
 package job
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -195,15 +194,34 @@ func TestValidateTopic_NamesInvalidFields(t *testing.T) {
 	}
 }
 
-func TestRules_HaveAMessageAndAUniqueName(t *testing.T) {
-	names := make(map[string]bool)
-	for _, r := range rules {
-		require.False(t, names[r.name], r.name)
-		names[r.name] = true
-		require.False(t, r.message == "" && r.tags != "" && r.name != "url", r.name)
-		require.Equal(t, strings.Contains(r.tags, "dive"), r.elementMessage != "", r.name)
+func TestCheck_SaysTheRulesOfTags(t *testing.T) {
+	type inner struct {
+		Texts []string `api:"texts" validate:"max=2,dive,oneof=a b c"`
 	}
-	require.Contains(t, slices.Collect(maps.Keys(names)), "lane_concurrency")
+	type outer struct {
+		Span   *time.Duration `api:"span" validate:"omitnil,backlog"`
+		Count  int            `api:"count,editable" validate:"omitempty,min=1"`
+		Note   string         `api:"note" validate:"max=3"`
+		Ladder policy.Ladder  `api:"ladder" validate:"omitnil,rungs,dive,rung"`
+		inner
+		In    *inner `api:"in"`
+		To    string `api:"to" validate:"target"`
+		Space string `api:"space" validate:"namespace"`
+	}
+	require.Equal(t, []FieldError{
+		{"/span", "must be 1s to 3653d"},
+		{"/count", "must be 1 or more"},
+		{"/note", "must be at most 3 characters"},
+		{"/ladder", "must have 1 to 100 entries"},
+		{"/texts", "must have at most 2 entries"},
+		{"/in/texts/1", "must be a, b or c"},
+		{"/to", "must begin with http:// or https://"},
+		{"/space", NamespaceRule},
+	}, Check(outer{
+		Span: new(time.Duration(0)), Count: -1, Note: "four", Ladder: policy.Ladder{},
+		inner: inner{Texts: []string{"a", "a", "a"}}, In: &inner{Texts: []string{"a", "d"}},
+		To: "ftp://a.example", Space: "A",
+	}))
 }
 
 func FuzzValidate(f *testing.F) {

@@ -10,9 +10,9 @@ import (
 type Breaker struct {
 	// Failures is the number of consecutive failures that open the breaker: those of Result.Unavailable. 0: it never
 	// opens; nil: 10.
-	Failures *int `json:"failures,omitempty"`
+	Failures *int `json:"failures,omitempty" api:"failures" validate:"omitnil,failures"`
 	// Open is how long the breaker stays open, 1 s to 1 h; zero: 30 s.
-	Open time.Duration `json:"open,omitempty"`
+	Open time.Duration `json:"open,omitempty" api:"open" validate:"omitempty,open"`
 }
 
 // Limits of a breaker, enforced by job.ValidateTopic.

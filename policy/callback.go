@@ -4,15 +4,16 @@ import "time"
 
 // Callback is the request that is sent for an event of a job or a topic.
 type Callback struct {
-	URL string `json:"url"`
+	URL string `json:"url" api:"url" validate:"omitempty,target"`
 	// Method is POST when empty.
-	Method  string              `json:"method,omitempty"`
-	Headers map[string][]string `json:"headers,omitempty"` // canonical names
+	Method string `json:"method,omitempty" api:"method,or=POST" validate:"omitempty,method"`
+	// Headers have canonical names.
+	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
 	// Retries and Timeout apply to the callback's request; nil and zero: the built-in ones.
-	Retries *int          `json:"retries,omitempty"`
-	Timeout time.Duration `json:"timeout,omitempty"`
+	Retries *int          `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
+	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
 	// Include lists optional parts of the payload: IncludeBody, IncludeHeaders, IncludeQuery.
-	Include []string `json:"include,omitempty"`
+	Include []string `json:"include,omitempty" api:"include,always" validate:"max=3,dive,oneof=body headers query"`
 	// Off is set in a job that has no callback although its topic may have one. All other fields are zero then.
 	Off bool `json:"off,omitempty"`
 }
@@ -41,9 +42,9 @@ const (
 type Backlog struct {
 	Callback
 	// OlderThan limits how long a job may have been due; zero: no limit.
-	OlderThan time.Duration `json:"older_than,omitempty"`
+	OlderThan time.Duration `json:"older_than,omitempty" api:"older_than" validate:"omitempty,backlog"`
 	// MoreThan limits the number of unfinished jobs; zero: no limit.
-	MoreThan int64 `json:"more_than,omitempty"`
+	MoreThan int64 `json:"more_than,omitempty" api:"more_than" validate:"omitempty,min=1"`
 }
 
 // Exceeded reports whether a limit is exceeded. oldest is how long the oldest unclaimed job has been due (zero: no due

@@ -9,11 +9,11 @@ import (
 // Success defines which responses are a success. The zero value is any 2xx.
 type Success struct {
 	// Status lists statuses ("200") and classes ("2xx"); empty: 2xx.
-	Status []string `json:"status,omitempty"`
+	Status []string `json:"status,omitempty" api:"status" validate:"omitnil,min=1,max=100,dive,any_status"`
 	// BodyEquals must equal the body, ignoring surrounding white space and a byte order mark; empty: any body.
-	BodyEquals string `json:"body_equals,omitempty"`
+	BodyEquals string `json:"body_equals,omitempty" api:"body_equals,empty" validate:"answer"`
 	// BodyContains must be a substring of the body; empty: any body.
-	BodyContains string `json:"body_contains,omitempty"`
+	BodyContains string `json:"body_contains,omitempty" api:"body_contains,empty" validate:"answer"`
 }
 
 // MaxSuccessBody bounds BodyEquals and BodyContains, in bytes. Only the first 64 KiB of a response are read.

@@ -7,67 +7,69 @@ import (
 
 // Topic is the policy of a topic. Zero fields take their built-in default.
 type Topic struct {
-	Ladder  Ladder   `json:"ladder,omitempty"`
-	Retries *int     `json:"retries,omitempty"` // nil: the ladder's length
-	Jitter  *float64 `json:"jitter,omitempty"`  // nil: 0.1
+	Ladder Ladder `json:"ladder,omitempty" api:"ladder" validate:"omitnil,rungs,dive,rung"`
+	// Retries is nil for the ladder's length.
+	Retries *int `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
+	// Jitter is Terms.Jitter; nil: 0.1.
+	Jitter *float64 `json:"jitter,omitempty" api:"jitter" validate:"omitnil,min=0,max=1"`
 	// Timeout of an attempt, 100 ms to 10 m; zero: 10 s.
-	Timeout time.Duration `json:"timeout,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
 	// MaxAge is Terms.MaxAge; zero: the span of the job's ladder + 24 h.
-	MaxAge time.Duration `json:"max_age,omitempty"`
+	MaxAge time.Duration `json:"max_age,omitempty" api:"max_age" validate:"omitempty,age"`
 	// Workers is the largest number of attempts in flight of the topic per process, 1 to 10,000; zero: 256.
-	Workers int `json:"workers,omitempty"`
+	Workers int `json:"workers,omitempty" api:"workers" validate:"omitempty,share"`
 	// LaneConcurrency is the largest number of attempts in flight per lane, over all processes, 1 to 10,000; zero: 32.
-	LaneConcurrency int `json:"lane_concurrency,omitempty"`
-	// Ordered delivers the jobs of each lane one after the other, in the order of their registration.
-	Ordered bool `json:"ordered,omitempty"`
+	LaneConcurrency int `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
 	// Rate limits the attempts of the topic, LaneRate those of each lane, over all processes; zero: no limit.
-	Rate     Rate `json:"rate,omitzero"`
-	LaneRate Rate `json:"lane_rate,omitzero"`
+	Rate     Rate `json:"rate,omitzero" api:"rate"`
+	LaneRate Rate `json:"lane_rate,omitzero" api:"lane_rate"`
 	// Deliver is how jobs are delivered; empty: DeliverPush. Only pushed jobs need a URL.
-	Deliver Deliver `json:"deliver,omitempty"`
+	Deliver Deliver `json:"deliver,omitempty" api:"deliver" validate:"omitempty,oneof=push pull handler"`
+	// Ordered delivers the jobs of each lane one after the other, in the order of their registration.
+	Ordered bool `json:"ordered,omitempty" api:"ordered,always"`
 	// URL is the target of jobs without a URL.
-	URL string `json:"url,omitempty"`
+	URL string `json:"url,omitempty" api:"url,empty" validate:"omitempty,target"`
 	// Headers are sent with every attempt. A job's header of the same name overrides. Names are canonical.
-	Headers map[string][]string `json:"headers,omitempty"`
-	// GiveUpOn lists statuses and classes after which a job is dead; nil: ["410"], empty: none.
-	GiveUpOn []string `json:"give_up_on,omitzero"`
+	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
 	// Success defines which responses are a success; zero: 2xx.
-	Success Success `json:"success,omitzero"`
+	Success Success `json:"success,omitzero" api:"success"`
+	// GiveUpOn lists statuses and classes after which a job is dead; nil: ["410"], empty: none.
+	GiveUpOn []string `json:"give_up_on,omitzero" api:"give_up_on" validate:"omitnil,max=100,dive,status"`
 	// Breaker configures the breaker of each lane; zero: opens for 30 s after 10 consecutive failures.
-	Breaker Breaker `json:"breaker,omitzero"`
+	Breaker Breaker `json:"breaker,omitzero" api:"breaker"`
 	// OnDelivered and OnDead are sent at the end of jobs without their own; nil: none.
-	OnDelivered *Callback `json:"on_delivered,omitempty"`
-	OnDead      *Callback `json:"on_dead,omitempty"`
+	OnDelivered *Callback `json:"on_delivered,omitempty" api:"on_delivered"`
+	OnDead      *Callback `json:"on_dead,omitempty" api:"on_dead"`
 	// OnBacklog configures the callback about the topic's backlog; nil: none.
-	OnBacklog *Backlog `json:"on_backlog,omitempty"`
+	OnBacklog *Backlog `json:"on_backlog,omitempty" api:"on_backlog"`
 	// Secrets sign every attempt, newest first; none: attempts are not signed.
 	Secrets []Secret `json:"secrets,omitempty"`
 	// ClientCert is the TLS client certificate; nil: none.
-	ClientCert *ClientCert `json:"client_cert,omitempty"`
+	ClientCert *ClientCert `json:"client_cert,omitempty" api:"client_cert"`
 	// KeepDelivered and KeepDead are the retention of ended jobs. Cancelled jobs are kept like delivered ones.
-	KeepDelivered Retention `json:"keep_delivered,omitzero"`
-	KeepDead      Retention `json:"keep_dead,omitzero"`
+	KeepDelivered Retention `json:"keep_delivered,omitzero" api:"keep_delivered"`
+	KeepDead      Retention `json:"keep_dead,omitzero" api:"keep_dead"`
 	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
-	IDWindow *time.Duration `json:"id_window,omitempty"`
+	IDWindow *time.Duration `json:"id_window,omitempty" api:"id_window,zero" validate:"omitnil,window"`
 	// ManagedBy names the files that set the policy; empty: none.
-	ManagedBy string `json:"managed_by,omitempty"`
+	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
 	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
-	Paused bool  `json:"paused,omitempty"`
-	Pause  Pause `json:"pause,omitzero"`
+	Paused bool  `json:"paused,omitempty" api:"paused,answer,always"`
+	Pause  Pause `json:"pause,omitzero" api:",inline"`
 }
 
 // Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes
 // the default; zero keeps none.
 type Retention struct {
-	For      *time.Duration `json:"for,omitempty"`
-	Max      *int64         `json:"max,omitempty"`
-	MaxBytes *int64         `json:"max_bytes,omitempty"`
+	For      *time.Duration `json:"for,omitempty" api:"for,zero" validate:"omitnil,ahead"`
+	Max      *int64         `json:"max,omitempty" api:"max" validate:"omitnil,min=0,max=1000000000"`
+	MaxBytes *int64         `json:"max_bytes,omitempty" api:"max_bytes,size" validate:"omitnil,min=0"`
 }
 
 // ClientCert is a TLS client certificate with its key.
 type ClientCert struct {
-	Chain string `json:"chain"` // PEM, leaf certificate first
-	Key   Sealed `json:"key"`   // PEM, in its stored form
+	Chain string `json:"chain" api:"chain"` // PEM, leaf certificate first
+	Key   Sealed `json:"key" api:"key"`     // PEM, in its stored form
 }
 
 // Builtin returns the default policy. It has no URL, headers, rates, callbacks and secrets, and derives MaxAge from the

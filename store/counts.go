@@ -52,20 +52,20 @@ type StatsFilter struct {
 type TopicStats struct {
 	Namespace  string
 	Topic      string
-	Registered int64
-	Scheduled  int64
-	Ready      int64
-	Running    int64
-	Delivered  int64
-	Dead       int64
-	Cancelled  int64
-	// Bytes is what the unfinished jobs use, see Usage.
-	Bytes int64
+	Registered int64 `api:"registered,always"`
+	Scheduled  int64 `api:"scheduled,always"`
+	Ready      int64 `api:"ready,always"`
+	Running    int64 `api:"running,always"`
+	Delivered  int64 `api:"delivered,always"`
+	Dead       int64 `api:"dead,always"`
+	Cancelled  int64 `api:"cancelled,always"`
 	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up
 	// to 1,000 lanes, else that of the lanes that were read.
-	OldestDue time.Time
+	OldestDue time.Time `api:"oldest_due_at"`
 	// OpenBreakers counts the lanes whose breaker is open, including those that wait for their probe.
-	OpenBreakers int64
+	OpenBreakers int64 `api:"breakers_open,always"`
+	// Bytes is what the unfinished jobs use, see Usage.
+	Bytes int64 `api:"unfinished_bytes,always"`
 }
 
 // Add returns the sum of the counts, with the name of o.

@@ -33,20 +33,20 @@ type HeldLanes struct {
 type HeldLane struct {
 	Queue     job.Queue
 	Reasons   []job.Obstacle // one or more
-	Scheduled int64
-	Ready     int64
-	Running   int64
+	Scheduled int64          `api:"scheduled,always"`
+	Ready     int64          `api:"ready,always"`
+	Running   int64          `api:"running,always"`
 	// OldestDue is the earliest due time of a job without a lease; zero: it is not known.
-	OldestDue time.Time
+	OldestDue time.Time `api:"oldest_due_at"`
 	// LastFailure is the newest known failed attempt of an unfinished job; nil: none is known.
-	LastFailure *LaneFailure
+	LastFailure *LaneFailure `api:"last_failure"`
 }
 
 // LaneFailure is a failed attempt of a job of a lane.
 type LaneFailure struct {
-	JobID      string
-	At         time.Time // when the attempt started
-	Status     int       // zero: there was no response
-	Error      string
-	ErrorClass policy.ErrorClass
+	JobID      string            `api:"job_id"`
+	At         time.Time         `api:"at"`     // when the attempt started
+	Status     int               `api:"status"` // zero: there was no response
+	Error      string            `api:"error"`
+	ErrorClass policy.ErrorClass `api:"error_class"`
 }

@@ -4,7 +4,7 @@ import "time"
 
 // PublicKey verifies the signatures of an asymmetric secret.
 type PublicKey struct {
-	ID        string
-	CreatedAt time.Time
-	Key       string // whpk_…
+	ID        string    `api:"id"`
+	CreatedAt time.Time `api:"created_at"`
+	Key       string    `api:"public_key"` // whpk_…
 }

@@ -44,7 +44,7 @@ func (a WorkAction) HasRate() bool { return a == WorkRevive || a == WorkRun }
 
 // WorkOrder describes a Work.
 type WorkOrder struct {
-	Action WorkAction `json:"action"`
+	Action WorkAction `json:"action" api:"action"`
 	// Filter selects jobs that were registered (ended, if they have ended) before the order. Its States are required.
 	Filter Filter `json:"filter"`
 	// IDs names the jobs instead: of Filter only States counts then. They are not part of a Work that is read; IDCount
@@ -59,25 +59,25 @@ type WorkOrder struct {
 	Edit *job.Edit `json:"edit,omitempty"`
 	// Rate and LaneRate spread the attempts that the action starts; zero: at once. Delay is the time to the first of
 	// them. A scheduled job that is due before its turn is skipped.
-	Rate     policy.Rate   `json:"rate"`
-	LaneRate policy.Rate   `json:"lane_rate"`
+	Rate     policy.Rate   `json:"rate" api:"rate"`
+	LaneRate policy.Rate   `json:"lane_rate" api:"lane_rate"`
 	Delay    time.Duration `json:"delay,omitempty"`
 	// Actor is the name of the client; empty: unknown.
-	Actor string `json:"actor,omitempty"`
+	Actor string `json:"actor,omitempty" api:"created_by"`
 	// Where and Change are the request's as JSON, without secrets, to show them; empty: none.
-	Where  json.RawMessage `json:"where,omitempty"`
-	Change json.RawMessage `json:"change,omitempty"`
+	Where  json.RawMessage `json:"where,omitempty" api:"where"`
+	Change json.RawMessage `json:"change,omitempty" api:"change"`
 }
 
 // WorkCounts are the jobs of a Work. Matched = Done + Failed + Skipped + those in progress. It grows until all are
 // planned.
 type WorkCounts struct {
-	Matched int64 `json:"matched"`
-	Done    int64 `json:"done"`
-	Failed  int64 `json:"failed"`  // refused for a reason that lies in the job
-	Skipped int64 `json:"skipped"` // changed, or gone, since they were selected
+	Matched int64 `json:"matched" api:"matched,always"`
+	Done    int64 `json:"done" api:"done,always"`
+	Failed  int64 `json:"failed" api:"failed,always"`   // refused for a reason that lies in the job
+	Skipped int64 `json:"skipped" api:"skipped,always"` // changed, or gone, since they were selected
 	// Failures are the first of the failed and skipped jobs.
-	Failures []WorkFailure `json:"failures,omitempty"`
+	Failures []WorkFailure `json:"failures,omitempty" api:"failures,always"`
 }
 
 // Treated returns the number of jobs that are not in progress.
@@ -85,24 +85,24 @@ func (c *WorkCounts) Treated() int64 { return c.Done + c.Failed + c.Skipped }
 
 // WorkFailure is a job that was not changed, with the reason.
 type WorkFailure struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
+	ID     string `json:"id" api:"id"`
+	Reason string `json:"reason" api:"reason"`
 }
 
 // A Work is bulk work as it is shown.
 type Work struct {
-	ID string
+	ID string `api:"id"`
 	WorkOrder
 	WorkCounts
-	State     WorkState
-	CreatedAt time.Time
-	EndedAt   time.Time // zero: it has not ended
+	State     WorkState `api:"state"`
+	CreatedAt time.Time `api:"created_at"`
+	EndedAt   time.Time `api:"ended_at"` // zero: it has not ended
 	// Listed is set when Matched is final. Total is an estimate of it; -1: unknown.
-	Listed bool
+	Listed bool `api:"exact,always"`
 	Total  int64
 	// ETA is when the Work ends at the pace that it had so far, under a rate its last start; zero: unknown, or it has
 	// ended.
-	ETA time.Time
+	ETA time.Time `api:"eta_at"`
 }
 
 // WorkState is the state of a Work.

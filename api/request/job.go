@@ -1,6 +1,7 @@
 package request
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -35,25 +36,26 @@ type JobField struct {
 // Editable reports whether an edit may change the field.
 func (f JobField) Editable() bool { return f.edit != fixed }
 
-// specField returns a field of job.Spec. Null is read as its zero value.
-func specField[T any](edit editRule, field func(*job.Spec) *T, read func(*decoder, string, []byte) T) JobField {
-	return JobField{
-		edit: edit,
-		read: func(f *jobForm, at string, raw []byte) {
-			if !isNull(raw) {
-				*field(&f.Spec) = read(&f.decoder, at, raw)
-			}
-		},
-		spec: true,
+// specField returns a field that is a member of job.Spec. Null is read as its zero value; of a callback, it switches it
+// off.
+func specField(m *job.Member) JobField {
+	f := JobField{spec: true, edit: fixed, read: func(f *jobForm, at string, raw []byte) {
+		if !isNull(raw) {
+			f.readMember(m, at, raw, m.Of(reflect.ValueOf(&f.Spec).Elem()), source{})
+		}
+	}}
+	switch {
+	case m.Type == reflect.TypeFor[*policy.Callback]():
+		f.null = true
+		f.read = func(f *jobForm, at string, raw []byte) {
+			m.Of(reflect.ValueOf(&f.Spec).Elem()).Set(reflect.ValueOf(f.newCallback(at, raw)))
+		}
+	case m.Is("nullable"):
+		f.edit = nullable
+	case m.Is("editable"):
+		f.edit = editable
 	}
-}
-
-// callbackField returns a field with a callback. Null switches it off.
-func callbackField(field func(*job.Spec) **policy.Callback) JobField {
-	return JobField{
-		null: true,
-		read: func(f *jobForm, at string, raw []byte) { *field(&f.Spec) = f.newCallback(at, raw) },
-	}
+	return f
 }
 
 // bodyField returns a field with a body.
@@ -69,23 +71,8 @@ func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []b
 	}
 }
 
-// JobFields are the fields of a job by name.
-var JobFields = withPointers(map[string]JobField{
-	"id":     specField(fixed, func(s *job.Spec) *string { return &s.ID }, (*decoder).name),
-	"topic":  specField(fixed, func(s *job.Spec) *string { return &s.Topic }, (*decoder).name),
-	"lane":   specField(fixed, func(s *job.Spec) *string { return &s.Lane }, (*decoder).name),
-	"url":    specField(editable, func(s *job.Spec) *string { return &s.URL }, (*decoder).name),
-	"method": specField(fixed, func(s *job.Spec) *string { return &s.Method }, (*decoder).name),
-	"headers": specField(nullable,
-		func(s *job.Spec) *map[string][]string { return &s.Header }, (*decoder).headers),
-	"retries": specField(editable, func(s *job.Spec) **int { return &s.Retries }, (*decoder).optionalCount),
-	"ladder":  specField(nullable, func(s *job.Spec) *policy.Ladder { return &s.Ladder }, (*decoder).ladder),
-	"timeout": specField(nullable, func(s *job.Spec) *time.Duration { return &s.Timeout },
-		(*decoder).positiveDuration),
-	"labels":       specField(nullable, func(s *job.Spec) *map[string]string { return &s.Labels }, (*decoder).labels),
-	"on_delivered": callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDelivered }),
-	"on_dead":      callbackField(func(s *job.Spec) **policy.Callback { return &s.OnDead }),
-
+// JobFields are the fields of a job by name: the members of job.Spec, and those with rules of their own.
+var JobFields = jobFields(map[string]JobField{
 	"body": bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
 	"body_text": bodyField(editable, job.BodyText,
 		func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
@@ -112,16 +99,23 @@ var JobFields = withPointers(map[string]JobField{
 	}},
 })
 
-// withPointers sets the JSON pointers of fields, and the names of those that are one field of job.Spec.
-func withPointers(fields map[string]JobField) map[string]JobField {
-	for name, field := range fields {
+// jobFields adds the members of job.Spec to the fields with rules of their own.
+func jobFields(all map[string]JobField) map[string]JobField {
+	members := job.MembersOf(reflect.TypeFor[job.Spec]()).All
+	for i := range members {
+		m := &members[i]
+		if _, own := all[m.Name]; !own && !m.Is("answer") {
+			all[m.Name] = specField(m)
+		}
+	}
+	for name, field := range all {
 		field.pointer = "/" + name
 		if field.spec {
 			field.names = []string{name}
 		}
-		fields[name] = field
+		all[name] = field
 	}
-	return fields
+	return all
 }
 
 // A jobForm reads a job.

@@ -2,6 +2,7 @@ package request
 
 import (
 	"net/http"
+	"reflect"
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -21,7 +22,7 @@ func PathNamespace(r *http.Request) (string, error) {
 func PathNewNamespace(r *http.Request) (string, error) {
 	name := r.PathValue("namespace")
 	if !job.IsNamespace(name) {
-		return "", response.Invalid(job.FieldError{Field: "/namespace", Detail: namespaceRule})
+		return "", response.Invalid(job.FieldError{Field: "/namespace", Detail: job.NamespaceRule})
 	}
 	return name, nil
 }
@@ -30,33 +31,8 @@ func PathNewNamespace(r *http.Request) (string, error) {
 func DecodeNamespace(text []byte) (job.Namespace, *response.Problem) {
 	var d decoder
 	var n job.Namespace
-	q := &n.Quota
 	ignore := func(string, []byte) {}
-	d.read("", text, "a namespace", fields{
-		"namespace": ignore,
-		"revision":  ignore,
-		"store":     set(&n.Store, d.storeName),
-		"quota": merge(&d, q, "a quota", fields{
-			"pending": set(&q.Pending, d.positiveInteger),
-			"bytes":   set(&q.Bytes, d.positiveSize),
-			"rate":    set(&q.Rate, d.rate),
-		}),
-	})
-	if q.Pending < 0 {
-		d.addErrorOnce("/quota/pending", "must be 1 or more")
-	}
-	if q.Bytes < 0 {
-		d.addErrorOnce("/quota/bytes", `must be 1 byte or more, such as "1GiB"`)
-	}
-	return n, d.problem(nil)
-}
-
-// storeName reads the name of a store.
-func (d *decoder) storeName(at string, raw []byte) string {
-	name := d.name(at, raw)
-	if name != "" && !job.IsNamespace(name) {
-		d.addErrorOnce(at, "must be 1 to 32 of a-z 0-9 and -, not beginning with -")
-		return ""
-	}
-	return name
+	v := reflect.ValueOf(&n).Elem()
+	d.readMembers("", text, "a namespace", v, source{stored: v}, fields{"namespace": ignore, "revision": ignore})
+	return n, d.problem(job.Check(n))
 }

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
@@ -23,8 +22,6 @@ import (
 const (
 	// maxBackfillBytes bounds the request of a backfill, in bytes.
 	maxBackfillBytes = 16 << 10
-	// maxNote bounds a schedule's note, in characters.
-	maxNote = 1000
 	// previewName is the path of another route, and so the name of no schedule.
 	previewName = "preview"
 	// defaultPreview and maxPreview are the default and the largest number of ticks in a preview.
@@ -83,35 +80,18 @@ func DecodeSchedule(text []byte, stored *store.Schedule, maxBody int64, actor st
 			Runs:   store.CatchUpLast,
 		}, ManagedBy: stored.ManagedBy,
 	}}
-	table := fields{
-		"cron":      set(&f.Cron, f.text),
-		"timezone":  set(&f.Timezone, f.text),
-		"every":     set(&f.Every, f.positiveDuration),
-		"offset":    set(&f.Offset, f.duration),
-		"jitter":    set(&f.Jitter, f.duration),
-		"starts_at": set(&f.StartsAt, f.time),
-		"ends_at":   set(&f.EndsAt, f.time),
-		"overlap":   f.ifSet(func(at string, raw []byte) { f.Overlap = store.Overlap(f.name(at, raw)) }),
-		"catch_up": f.ifSet(func(at string, raw []byte) {
-			f.read(at, raw, "catch_up", fields{
-				"window": f.ifSet(func(at string, raw []byte) { f.CatchUp.Window = f.positiveDuration(at, raw) }),
-				"runs":   f.ifSet(func(at string, raw []byte) { f.CatchUp.Runs = store.CatchUpRuns(f.name(at, raw)) }),
-			})
-		}),
-		"max_runs":         set(&f.MaxRuns, f.positiveInteger),
-		"pause_after_dead": set(&f.PauseAfterDead, f.positiveCount),
-		"paused":           setPointer(&f.paused, f.boolean),
-		"note":             set(&f.Note, f.text),
-		"managed_by":       set(&f.ManagedBy, f.name),
-		"job":              f.ifSet(func(at string, raw []byte) { f.readJob(at, raw, &stored.Job) }),
+	special := fields{
+		"paused": setPointer(&f.paused, f.boolean),
+		"job":    f.ifSet(func(at string, raw []byte) { f.readJob(at, raw, &stored.Job) }),
 	}
 	for _, name := range []string{
 		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by",
 		"pause_note", "description", "jitter_delay", "next", "last", "counts", "backfill", "durability",
 	} {
-		table[name] = func(string, []byte) {}
+		special[name] = func(string, []byte) {}
 	}
-	f.read("", text, "a schedule", table)
+	from := source{stored: reflect.ValueOf(&stored.ScheduleSettings).Elem()}
+	f.readMembers("", text, "a schedule", reflect.ValueOf(&f.ScheduleSettings).Elem(), from, special)
 	f.checkJob(min(maxBody, store.MaxScheduleBody), stored)
 	if p := f.check(); p != nil {
 		return p
@@ -157,9 +137,9 @@ func (f *scheduleForm) readJob(at string, raw []byte, stored *job.Spec) {
 		case string(name) == "headers":
 			f.headers.reader(&j.decoder)(field.pointer, value)
 		case string(name) == "on_delivered" && !isNull(value):
-			j.OnDelivered = j.callback(field.pointer, value, stored.OnDelivered, false)
+			j.OnDelivered = j.callback(field.pointer, value, source{stored: reflect.ValueOf(stored.OnDelivered)})
 		case string(name) == "on_dead" && !isNull(value):
-			j.OnDead = j.callback(field.pointer, value, stored.OnDead, false)
+			j.OnDead = j.callback(field.pointer, value, source{stored: reflect.ValueOf(stored.OnDead)})
 		case isNull(value) && !field.null: // as if left out
 		default:
 			field.read(j, field.pointer, value)
@@ -206,25 +186,7 @@ func (f *scheduleForm) checkJob(maxBody int64, stored *store.Schedule) {
 
 // check validates the schedule.
 func (f *scheduleForm) check() *response.Problem {
-	if !slices.Contains([]store.Overlap{store.OverlapAllow, store.OverlapSkip, store.OverlapCancel}, f.Overlap) {
-		f.addErrorOnce("/overlap", "must be allow, skip or cancel")
-	}
-	if !slices.Contains([]store.CatchUpRuns{store.CatchUpLast, store.CatchUpAll, store.CatchUpNone}, f.CatchUp.Runs) {
-		f.addErrorOnce("/catch_up/runs", "must be last, all or none")
-	}
-	if f.CatchUp.Window < 0 || f.CatchUp.Window > store.MaxCatchUpWindow {
-		f.addErrorOnce("/catch_up/window", "must be 1ms to 366d")
-	}
-	if f.MaxRuns < 0 {
-		f.addErrorOnce("/max_runs", "must be 1 or more")
-	}
-	if f.PauseAfterDead < 0 || f.PauseAfterDead > store.MaxPauseAfterDead {
-		f.addErrorOnce("/pause_after_dead", fmt.Sprintf("must be 1 to %d", store.MaxPauseAfterDead))
-	}
-	if utf8.RuneCountInString(f.Note) > maxNote {
-		f.addErrorOnce("/note", fmt.Sprintf("must be at most %d characters", maxNote))
-	}
-	return f.problem(append(checkSpec(f.Spec), job.ValidateMark(f.ManagedBy)...))
+	return f.problem(append(checkSpec(f.Spec), job.Check(f.ScheduleSettings)...))
 }
 
 // checkSpec returns the invalid fields of the ticks.

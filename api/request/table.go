@@ -35,38 +35,11 @@ func setPointer[T any](dst **T, read func(at string, raw []byte) T) fieldReader 
 	return set(dst, func(at string, raw []byte) *T { return new(read(at, raw)) })
 }
 
-// merge reads an object into dst. Fields left out are kept; null sets the zero value.
-func merge[T any](d *decoder, dst *T, what string, table fields) fieldReader {
-	return func(at string, raw []byte) {
-		if isNull(raw) {
-			*dst = *new(T)
-		} else {
-			d.read(at, raw, what, table)
-		}
-	}
-}
-
-// reject refuses a field.
-func (d *decoder) reject(detail string) fieldReader {
-	return func(at string, _ []byte) { d.AddError(at, detail) }
-}
-
 // count reads an integer, clamped to an int's range.
 func (d *decoder) count(at string, raw []byte) int { return clampInt(d.integer(at, raw)) }
 
-// optionalCount reads an integer whose absence differs from 0.
-func (d *decoder) optionalCount(at string, raw []byte) *int { return new(d.count(at, raw)) }
-
 // positiveCount reads an integer that must not be 0.
 func (d *decoder) positiveCount(at string, raw []byte) int { return outOfRangeIfZero(d.count(at, raw)) }
-
-// positiveInteger reads an integer that must not be 0.
-func (d *decoder) positiveInteger(at string, raw []byte) int64 {
-	return outOfRangeIfZero(d.integer(at, raw))
-}
-
-// positiveSize reads a size that must not be 0.
-func (d *decoder) positiveSize(at string, raw []byte) int64 { return outOfRangeIfZero(d.size(at, raw)) }
 
 // positiveDuration reads a duration that must not be 0.
 func (d *decoder) positiveDuration(at string, raw []byte) time.Duration {

@@ -41,7 +41,7 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 		d.addErrorOnce("/role", "must be read, publish, operate or admin")
 	}
 	if t.Namespace != "" && !job.IsNamespace(t.Namespace) {
-		d.addErrorOnce("/namespace", namespaceRule)
+		d.addErrorOnce("/namespace", job.NamespaceRule)
 	}
 	switch {
 	case t.Topics != nil && len(t.Topics) == 0:
@@ -68,6 +68,3 @@ func DecodeToken(text []byte, now time.Time) (access.Token, *response.Problem) {
 	}
 	return t, d.problem(nil)
 }
-
-// namespaceRule is the rule of a namespace's name.
-const namespaceRule = "must be 1 to 32 of a-z 0-9 and -, not beginning with -"

@@ -200,6 +200,10 @@ func (o *Buffer) Time(name string, t time.Time) {
 		return
 	}
 	o.Key(name)
+	o.time(t)
+}
+
+func (o *Buffer) time(t time.Time) {
 	o.b = append(t.UTC().AppendFormat(append(o.b, '"'), timeLayout), '"')
 }
 
@@ -221,34 +225,16 @@ func (o *Buffer) duration(d time.Duration) {
 }
 
 // durations writes an array of durations.
-func (o *Buffer) durations(name string, all []time.Duration) {
-	o.Array(name)
+func (o *Buffer) durations(all []time.Duration) {
+	o.b = append(o.b, '[')
 	for _, d := range all {
 		o.duration(d)
 	}
 	o.CloseArray()
 }
 
-// durationsOrNull writes an array of durations; null when there are none.
-func (o *Buffer) durationsOrNull(name string, all []time.Duration) {
-	if len(all) == 0 {
-		o.Null(name)
-	} else {
-		o.durations(name, all)
-	}
-}
-
 // texts writes an array of strings.
 func (o *Buffer) texts(name string, all []string) { o.Key(name); o.textArray(all) }
-
-// textsOrNull writes an array of strings; null when it is nil.
-func (o *Buffer) textsOrNull(name string, all []string) {
-	if all == nil {
-		o.Null(name)
-	} else {
-		o.texts(name, all)
-	}
-}
 
 func (o *Buffer) textArray(all []string) {
 	o.b = append(o.b, '[')
@@ -263,9 +249,14 @@ func (o *Buffer) textArray(all []string) {
 func (o *Buffer) labelsOrNull(name string, all map[string]string) {
 	if len(all) == 0 {
 		o.Null(name)
-		return
+	} else {
+		o.Key(name)
+		o.labels(all)
 	}
-	o.Object(name)
+}
+
+func (o *Buffer) labels(all map[string]string) {
+	o.b = append(o.b, '{')
 	for _, key := range sortedKeys(all) {
 		o.Key(key)
 		o.quote(all[key])
@@ -275,8 +266,8 @@ func (o *Buffer) labelsOrNull(name string, all map[string]string) {
 
 // headers writes headers in order of their names: one value as a string, several as an array, those redacted that are
 // not shown.
-func (o *Buffer) headers(name string, all map[string][]string) {
-	o.Object(name)
+func (o *Buffer) headers(all map[string][]string) {
+	o.b = append(o.b, '{')
 	for _, key := range sortedKeys(all) {
 		o.Key(key)
 		_, sealed := job.Sealed(all[key])
@@ -303,7 +294,8 @@ func (o *Buffer) headersOrNull(name string, all map[string][]string) {
 	if len(all) == 0 {
 		o.Null(name)
 	} else {
-		o.headers(name, all)
+		o.Key(name)
+		o.headers(all)
 	}
 }
 

@@ -24,11 +24,13 @@ func (o *Buffer) Explanation(x *job.Explanation) {
 // effective writes the settings of a job's next attempt.
 func (o *Buffer) effective(e *job.Effective) {
 	o.TextOrNull("url", e.URL)
-	o.durations("ladder", e.Terms.Ladder)
+	o.Key("ladder")
+	o.durations(e.Terms.Ladder)
 	o.Number("retries", int64(*e.Terms.Retries))
 	o.Duration("timeout", e.Terms.Timeout)
 	o.DurationOrNull("max_age", e.Terms.MaxAge)
-	o.success("success", e.Terms.Success.WithDefaults())
+	success := e.Terms.Success.WithDefaults()
+	o.objectOrNull("success", true, func() { o.Members(&success) })
 	o.texts("give_up_on", e.Terms.GiveUpOn)
 }
 
@@ -38,13 +40,7 @@ func (o *Buffer) obstacle(x *job.Obstacle) {
 	o.Text("scope", x.Code.Scope())
 	o.Text("detail", x.Detail())
 	o.Text("facts", x.Facts+".")
-	r := &x.Remedy
-	o.objectOrNull("remedy", r.Action != "", func() {
-		o.Text("action", string(r.Action))
-		o.Text("topic", r.Topic)
-		o.TextOrNull("lane", r.Lane)
-		o.TextOrNull("id", r.ID)
-	})
+	o.objectOrNull("remedy", x.Remedy.Action != "", func() { o.Members(&x.Remedy) })
 	o.Time("until", x.Until)
 	o.Time("since", x.Since)
 	o.TextOrNull("by", x.By)

@@ -14,20 +14,5 @@ func (o *Buffer) heldLane(l *store.HeldLane) {
 	o.Text("topic", l.Queue.Topic)
 	o.Text("lane", l.Queue.Lane)
 	Objects(o, "reasons", l.Reasons, o.obstacle)
-	o.Number("scheduled", l.Scheduled)
-	o.Number("ready", l.Ready)
-	o.Number("running", l.Running)
-	o.Time("oldest_due_at", l.OldestDue)
-	if l.LastFailure == nil {
-		o.Null("last_failure")
-		return
-	}
-	f := l.LastFailure
-	o.Object("last_failure")
-	o.Text("job_id", f.JobID)
-	o.Time("at", f.At)
-	o.numberOrNull("status", int64(f.Status))
-	o.TextOrNull("error", f.Error)
-	o.TextOrNull("error_class", string(f.ErrorClass))
-	o.Close()
+	o.Members(l)
 }

@@ -12,26 +12,7 @@ import (
 // History writes a job's attempts and its events, oldest first. The first event is the registration.
 func (o *Buffer) History(j *job.Job) {
 	Objects(o, "attempts", j.History, func(t *job.Attempt) { o.attempt(j, t) })
-	created := j.Created()
-	o.Array("events")
-	o.event(&created)
-	for i := range j.Events {
-		o.event(&j.Events[i])
-	}
-	o.CloseArray()
-}
-
-func (o *Buffer) event(e *job.Event) {
-	o.Open()
-	o.Time("at", e.At)
-	o.Text("kind", string(e.Kind))
-	if len(e.Fields) > 0 {
-		o.texts("fields", e.Fields)
-	} else {
-		o.Null("fields")
-	}
-	o.TextOrNull("actor", e.Actor)
-	o.Close()
+	Objects(o, "events", append([]job.Event{j.Created()}, j.Events...), func(e *job.Event) { o.Members(e) })
 }
 
 func (o *Buffer) attempt(j *job.Job, t *job.Attempt) {

@@ -3,82 +3,43 @@ package response
 import (
 	"encoding/base64"
 	"encoding/json"
+	"reflect"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
 // Job writes a job without its body and attempts: its request, then its state.
 func (o *Buffer) Job(j *job.Job) {
-	o.Text("id", j.ID)
-	o.Text("topic", j.Topic)
-	o.Text("lane", j.Lane)
-	o.TextOrNull("url", j.URL)
-	o.TextOrNull("method", j.Method)
-	o.headersOrNull("headers", j.Header)
-	o.TextOrNull("content_type", j.ContentType)
-	o.countOrNull("retries", j.Retries)
-	o.durationsOrNull("ladder", j.Ladder)
-	o.DurationOrNull("timeout", j.Timeout)
-	o.Time("expires_at", j.ExpiresAt)
-	o.labelsOrNull("labels", j.Labels)
-	o.callback("on_delivered", j.OnDelivered)
-	o.callback("on_dead", j.OnDead)
-	o.TextOrNull("kind", j.Kind)
-	o.TextOrNull("origin", j.Origin)
-
-	o.Text("state", string(j.State))
-	o.TextOrNull("reason", string(j.Reason))
-	o.Number("attempts_made", int64(j.Attempts))
-	o.numberOrNull("last_status", int64(j.Status))
+	o.Members(j)
 	if j.State == job.Scheduled || j.State == job.Ready {
 		o.Time("next_attempt_at", j.DueAt)
 	} else {
 		o.Null("next_attempt_at")
 	}
-	o.Time("created_at", j.CreatedAt)
-	o.Time("ended_at", j.FinishedAt)
-	o.TextOrNull("callback_id", j.CallbackID)
-	o.Number("revision", j.Version)
-	o.Number("generation", int64(j.Generation))
-	o.Bool("cancel_requested", j.CancelRequested)
 }
 
 // scheduleJob writes what a tick registers, as a client sets it: members that are not set are left out, because null is
 // a body and switches callbacks off.
-func (o *Buffer) scheduleJob(s *job.Spec, expiresIn time.Duration) {
-	o.TextIfSet("topic", s.Topic)
-	o.TextIfSet("lane", s.Lane)
-	o.TextIfSet("url", s.URL)
-	o.TextIfSet("method", s.Method)
-	if len(s.Header) > 0 {
-		o.headers("headers", s.Header)
+func (o *Buffer) scheduleJob(s job.Spec, expiresIn time.Duration) {
+	if s.ContentType == s.BodyKind.ContentType() {
+		s.ContentType = ""
 	}
-	if s.ContentType != s.BodyKind.ContentType() {
-		o.Text("content_type", s.ContentType)
+	for _, c := range []struct {
+		name string
+		at   **policy.Callback
+	}{{"on_delivered", &s.OnDelivered}, {"on_dead", &s.OnDead}} {
+		if *c.at != nil && (*c.at).Off {
+			*c.at = nil
+			o.Null(c.name)
+		}
 	}
-	if s.Retries != nil {
-		o.Number("retries", int64(*s.Retries))
-	}
-	if s.Ladder != nil {
-		o.durations("ladder", s.Ladder)
-	}
-	if s.Timeout != 0 {
-		o.Duration("timeout", s.Timeout)
-	}
+	planOf(reflect.TypeFor[job.Spec]()).writeSet(o, reflect.ValueOf(&s).UnsafePointer())
 	if expiresIn != 0 {
 		o.Duration("expires_in", expiresIn)
-	}
-	if len(s.Labels) > 0 {
-		o.labelsOrNull("labels", s.Labels)
-	}
-	if s.OnDelivered != nil {
-		o.objectOrNull("on_delivered", !s.OnDelivered.Off, func() { o.callbackMembers(s.OnDelivered) })
-	}
-	if s.OnDead != nil {
-		o.objectOrNull("on_dead", !s.OnDead.Off, func() { o.callbackMembers(s.OnDead) })
 	}
 	switch s.BodyKind {
 	case job.BodyJSON:
@@ -100,10 +61,7 @@ func (o *Buffer) UnreadJob(j *job.Job) {
 
 // Durability writes the durability of a change; null unless the store reported it.
 func (o *Buffer) Durability(reached *job.Durability) {
-	o.objectOrNull("durability", reached != nil, func() {
-		o.Number("replicas", int64(reached.Replicas))
-		o.Bool("synced", reached.Synced)
-	})
+	o.objectOrNull("durability", reached != nil, func() { o.Members(reached) })
 }
 
 // Body writes a job's body as it was sent, in one of three members. The others are null.
@@ -152,20 +110,6 @@ func (o *Buffer) Groups(all store.Groups) {
 	})
 	o.Bool("exact", all.Exact)
 	o.Number("scanned", int64(all.Scanned))
-}
-
-// TopicStats writes the counts of a topic, or of all topics.
-func (o *Buffer) TopicStats(t *store.TopicStats) {
-	o.Number("registered", t.Registered)
-	o.Number("scheduled", t.Scheduled)
-	o.Number("ready", t.Ready)
-	o.Number("running", t.Running)
-	o.Number("delivered", t.Delivered)
-	o.Number("dead", t.Dead)
-	o.Number("cancelled", t.Cancelled)
-	o.Time("oldest_due_at", t.OldestDue)
-	o.Number("breakers_open", t.OpenBreakers)
-	o.Number("unfinished_bytes", t.Bytes)
 }
 
 // LaneStats writes the counts of a lane and the state of its breaker.

@@ -78,7 +78,7 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 func TestSecret_ShowsNoValue(t *testing.T) {
 	requireExact(t, `{"id":"one","created_at":"2026-03-01T12:00:00.000Z","created_by":"anna"}`,
 		written(t, func(o *Buffer) {
-			o.Secret(&policy.Secret{ID: "one", CreatedAt: at, CreatedBy: "anna", Value: "whsec_1"})
+			o.Members(&policy.Secret{ID: "one", CreatedAt: at, CreatedBy: "anna", Value: "whsec_1"})
 		}))
 }
 
@@ -110,8 +110,8 @@ func TestTopicStats_ShowNoDueTimeWithoutWaitingJobs(t *testing.T) {
 	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,` +
 		`"oldest_due_at":null,"breakers_open":1,"unfinished_bytes":0}`
 	require.Equal(t, want, written(t, func(o *Buffer) {
-		o.TopicStats(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
+		o.Members(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
 	}))
 	require.Equal(t, "2026-03-01T12:00:00.000Z",
-		decoded(t, func(o *Buffer) { o.TopicStats(&store.TopicStats{OldestDue: at}) })["oldest_due_at"])
+		decoded(t, func(o *Buffer) { o.Members(&store.TopicStats{OldestDue: at}) })["oldest_due_at"])
 }

@@ -15,19 +15,19 @@ const Root = "root"
 // Principal is who makes a request, and what it may do. It must not be changed once it is in use.
 type Principal struct {
 	// TokenID is the id of the token; empty: a root token, or no token.
-	TokenID string
+	TokenID string `api:"token_id"`
 	// Actor is the name of the token, at most MaxName bytes, or Root; empty: no token was needed.
-	Actor string
-	Role  Role
+	Actor string `api:"actor"`
+	Role  Role   `api:"role"`
 	// Root allows the actions that NeedsRoot names, and to choose the namespace.
-	Root      bool
-	Namespace string
+	Root      bool   `api:"root,always"`
+	Namespace string `api:"namespace"`
 	// Topics restricts the principal to topics. Empty: all.
-	Topics Topics
+	Topics Topics `api:"topics"`
 	// Bodies allows to read the bodies of jobs and of receivers' responses.
-	Bodies bool
+	Bodies bool `api:"bodies,always"`
 	// ExpiresAt is when the token expires; zero: never.
-	ExpiresAt time.Time
+	ExpiresAt time.Time `api:"expires_at"`
 }
 
 // NewRoot returns the principal of requests with a root token, or with the actor empty of those that need none.

@@ -66,9 +66,14 @@ var plan = []row{
 		others: []string{"golang.org/x/crypto"},
 	},
 	{
+		pkg:    "job/units",
+		reason: "durations, sizes and rates as texts; knows no field",
+		ours:   []string{"policy"},
+	},
+	{
 		pkg:    "job",
 		reason: "what everything is about; embeds the terms that policy decides over",
-		ours:   []string{"policy"},
+		ours:   []string{"job/units", "policy"},
 		others: []string{"github.com/go-playground/validator/v10"},
 	},
 	{
@@ -82,11 +87,6 @@ var plan = []row{
 		reason: "who may do what, as pure functions of tokens and roles, so that a table can hold all of it; " +
 			"knows no request",
 		ours: []string{"job"},
-	},
-	{
-		pkg:    "job/units",
-		reason: "durations, sizes and rates as texts; knows no field",
-		ours:   []string{"policy"},
 	},
 	{
 		pkg:    "job/codec",

@@ -24,17 +24,18 @@ var (
 // Spec is a schedule as a client writes it: Cron or Every.
 type Spec struct {
 	// Cron is a cron text of five fields, or a macro such as @daily.
-	Cron string
+	Cron string `api:"cron,empty"`
 	// Timezone is the IANA name of the time zone of Cron. Default: UTC.
-	Timezone string
+	Timezone string `api:"timezone,empty"`
 	// Every is an interval of whole seconds. Its ticks are the multiples of Every since 1970, plus Offset.
-	Every time.Duration
+	Every time.Duration `api:"every"`
 	// Offset is at least 0 and less than Every, in whole seconds.
-	Offset time.Duration
+	Offset time.Duration `api:"offset,zero"`
 	// Jitter is the longest delay of the schedule's jobs after their ticks. Zero: no delay.
-	Jitter time.Duration
+	Jitter time.Duration `api:"jitter,zero"`
 	// StartsAt and EndsAt bound the ticks, both inclusive. Zero: no bound.
-	StartsAt, EndsAt time.Time
+	StartsAt time.Time `api:"starts_at"`
+	EndsAt   time.Time `api:"ends_at"`
 }
 
 // Parse returns the schedule of a Spec. Errors are *job.InvalidError and name the fields as /cron, /timezone, /every,
