@@ -130,6 +130,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 .PHONY: generate
 generate: ## write the files that are made from others anew; a test fails when they are stale
 	$(GO) test -count=1 -run 'TestTexts_AreTheComments' ./cmd/ringback -update
+	$(GO) test -count=1 -run 'TestDocs_ListEveryCommand' ./cmd/ringback -update # from those texts
 
 .PHONY: newfield
 newfield: deps ## print the files that a new field (of jobs, topics, schedules) or route touches; try each on every face

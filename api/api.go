@@ -348,8 +348,8 @@ func (a *api) handler(o Options, end func()) http.Handler {
 	mux := http.NewServeMux()
 	open := make(map[string]bool) // paths that need no token
 	for _, r := range a.routes() {
-		open[r.path] = r.isOpen()
-		if r.always || !o.HealthOnly {
+		open[r.path] = !r.any(func(e endpoint) bool { return e.action != access.Open })
+		if !o.HealthOnly || r.any(func(e endpoint) bool { return e.always }) {
 			pattern := r.path
 			if pattern == "/" {
 				pattern = "/{$}" // not the paths below it

@@ -21,13 +21,13 @@ func TestConditions_RefusesUnsupportedOnes(t *testing.T) {
 		"If-Unmodified-Since": "Sat, 29 Oct 1994 19:43:31 GMT",
 	}
 	for _, r := range new(api).routes() {
-		for method := range r.methods {
+		for method, e := range r.methods {
 			if method == http.MethodGet {
 				continue
 			}
 			path := strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}", "b", "{id}", "c").Replace(r.path)
 			for name, tag := range conditions {
-				if slices.Contains(r.conditions, name) {
+				if slices.Contains(e.conditions, name) {
 					continue
 				}
 				f := newFake()
@@ -72,8 +72,8 @@ func requireSameSettings(t *testing.T, f *fake, change string) {
 // settingsChanges are the changes of settings, with a body that each accepts.
 func settingsChanges() (changes []string) {
 	for _, r := range new(api).routes() {
-		for method := range r.methods {
-			if method != http.MethodGet && slices.Contains(r.conditions, "If-None-Match") {
+		for method, e := range r.methods {
+			if method != http.MethodGet && slices.Contains(e.conditions, "If-None-Match") {
 				changes = append(changes, method+" "+strings.NewReplacer("{namespace}", "a", "{topic}", "a", "{lane}",
 					"b", "{id}", "s", "{schedule}", "a").Replace(r.path))
 			}

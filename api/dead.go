@@ -5,8 +5,20 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 )
+
+func (a *api) deadEndpoints() []endpoint {
+	list := request.FilterParameters("order", "limit", "cursor", "within")
+	groups := request.FilterParameters("by", "within")
+	return []endpoint{
+		at("GET /v1/dead", access.ListJobs, ofRequest, a.on(onStore.dead), query(list...)),
+		at("GET /v1/dead/groups", access.ListJobs, ofRequest, a.on(onStore.deadGroups), query(groups...)),
+		at("POST /v1/dead/revive", access.ReviveDead, ofRequest, a.on(onStore.reviveDead), query("within")),
+		at("POST /v1/dead/purge", access.PurgeDead, ofRequest, a.on(onStore.purgeDead), query("within")),
+	}
+}
 
 // dead answers with a page of dead letters.
 func (a onStore) dead(w http.ResponseWriter, r *http.Request) error {

@@ -15,6 +15,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+func (a *api) jobEndpoints() []endpoint {
+	list := request.FilterParameters("state", "order", "limit", "cursor", "within")
+	return []endpoint{
+		at("POST /v1/jobs", access.RegisterJob, ofRequest, a.on(onStore.register), query("wait")),
+		at("GET /v1/jobs", access.ListJobs, ofRequest, a.on(onStore.list), query(list...)),
+		at("POST /v1/batch", access.RegisterJob, ofRequest, a.batch.Register),
+		at("GET /v1/jobs/{id}", access.ReadJob, ofJob, a.on(onStore.get), query("wait")),
+		at("PATCH /v1/jobs/{id}", access.EditJob, ofJob, a.on(onStore.edit), ofOneJob),
+		at("DELETE /v1/jobs/{id}", access.CancelJob, ofJob, a.on(onStore.cancel), ofOneJob),
+		at("POST /v1/jobs/{id}/run", access.RunJob, ofJob, a.on(onStore.run), ofOneJob),
+		at("POST /v1/jobs/{id}/revive", access.ReviveJob, ofJob, a.on(onStore.revive), ofOneJob),
+	}
+}
+
 // register registers one job. With the parameter wait it answers when the job has ended.
 func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 	wait, waits, err := request.Wait(r)

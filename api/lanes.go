@@ -14,6 +14,20 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+func (a *api) laneEndpoints() []endpoint {
+	const lanes, lane = "/v1/topics/{topic}/lanes", "/v1/topics/{topic}/lanes/{lane}"
+	return []endpoint{
+		at("GET /v1/lanes/held", access.ReadStats, ofItems, a.on(onStore.heldLanes), query("limit", "topic", "lane")),
+		at("GET "+lanes, access.ReadLane, ofPath, a.on(onStore.lanes), paged()),
+		at("GET "+lane, access.ReadLane, ofPath, a.on(onStore.lane)),
+		at("PUT "+lane, access.ChangeLane, ofPath, a.on(onStore.putLane), query(dryRun), ofSettings),
+		at("PATCH "+lane, access.ChangeLane, ofPath, a.on(onStore.patchLane), ofSettings),
+		at("DELETE "+lane, access.DeleteLane, ofPath, a.on(onStore.deleteLane), ofSettings),
+		at("POST "+lane+"/pause", access.PauseLane, ofPath, a.on(onStore.pauseLane), ofSettings),
+		at("POST "+lane+"/resume", access.ResumeLane, ofPath, a.on(onStore.resumeLane), ofSettings),
+	}
+}
+
 // lanes lists the lanes of a topic that have settings, in order of name.
 func (a onStore) lanes(w http.ResponseWriter, r *http.Request) error {
 	topic, err := request.PathTopic(r)

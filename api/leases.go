@@ -12,6 +12,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+func (a *api) leaseEndpoints() []endpoint {
+	return []endpoint{
+		at("POST /v1/topics/{topic}/lease", access.LeaseJobs, ofPath, a.on(onStore.lease), endless),
+		at("POST /v1/leases", access.SettleLeases, ofRequest, a.on(onStore.settleLeases), endless),
+	}
+}
+
 // lease leases jobs of a pulled topic. It waits for the first one.
 func (a onStore) lease(w http.ResponseWriter, r *http.Request) error {
 	l, err := request.ReadLease(w, r)

@@ -7,9 +7,20 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
+
+func (a *api) namespaceEndpoints() []endpoint {
+	const namespace = "/v1/namespaces/{namespace}"
+	return []endpoint{
+		at("GET /v1/namespaces", access.ReadNamespaces, ofAll, a.namespaces, paged()),
+		at("GET "+namespace, access.ReadNamespaces, ofAll, a.namespace),
+		at("PUT "+namespace, access.PutNamespace, ofAll, a.putNamespace, ofSettings),
+		at("DELETE "+namespace, access.DeleteNamespace, ofAll, a.deleteNamespace, query("purge"), ofSettings),
+	}
+}
 
 // namespaces lists namespaces in order of name.
 func (a *api) namespaces(w http.ResponseWriter, r *http.Request) error {

@@ -192,7 +192,7 @@ func TestOpenAPI_HasEveryQueryParameterAndNoOther(t *testing.T) {
 	doc := document(t)
 	h := handlerOf(newFake())
 	for _, r := range new(api).routes() {
-		for method := range r.methods {
+		for method, e := range r.methods {
 			var written []string
 			operation := doc.at("paths", r.path, strings.ToLower(method))
 			for _, p := range operation.at("parameters").list() {
@@ -200,14 +200,11 @@ func TestOpenAPI_HasEveryQueryParameterAndNoOther(t *testing.T) {
 					written = append(written, p.at("name").here.(string))
 				}
 			}
-			require.ElementsMatch(t, written, r.parameters[method], "%s %s", method, r.path)
+			require.ElementsMatch(t, written, e.parameters, "%s %s", method, r.path)
 
 			unknown := call(t, h, method, strings.NewReplacer("{", "", "}", "").Replace(r.path)+"?wait_=30s", "")
 			require.Equal(t, http.StatusUnprocessableEntity, unknown.Code, "%s %s", method, r.path)
 			require.Contains(t, unknown.Body.String(), `"?wait_"`, "%s %s", method, r.path)
-		}
-		for method := range r.parameters {
-			require.Contains(t, r.methods, method, r.path)
 		}
 	}
 }

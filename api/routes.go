@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,40 +19,90 @@ import (
 // A handler answers a request, or returns an error for FromError.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// A route is a path and its methods.
-type route struct {
-	path    string
-	methods map[string]endpoint
-	// parameters are the query parameters of each method. All others are refused.
-	parameters map[string][]string
-	// always: also in a process that only delivers.
-	always bool
-	// conditions are the conditions that the handlers of changes evaluate.
-	conditions []string
-	// endless: the answer goes on until the client disconnects, or comes after a wait. The context of its requests has
-	// no timeout.
-	endless bool
-	// audited: changes are logged by auditChange.
-	audited bool
-}
-
-// An endpoint is a method of a route.
+// An endpoint is a method of a path. Each file of handlers lists its endpoints.
 type endpoint struct {
+	method, path string
 	// action is what the method does. A token's role must allow it.
 	action access.Action
 	// topic says where the topic is, for tokens that are restricted to topics.
 	topic topicSource
 	serve handler
+
+	parameters []string // of the query; all others are refused
+	conditions []string // of changes, which the handler evaluates
+	always     bool     // also in a process that only delivers
+	endless    bool     // it goes on until the client disconnects, or waits: the context has no timeout
+	audited    bool     // logged by auditChange
 }
 
-// isOpen reports whether a route needs no token.
-func (r *route) isOpen() bool {
-	for _, e := range r.methods {
-		if e.action != access.Open {
-			return false
-		}
+// An option changes an endpoint.
+type option func(*endpoint)
+
+// query names the parameters of the query.
+func query(names ...string) option { return func(e *endpoint) { e.parameters = names } }
+
+// ofSettings marks changes of settings.
+func ofSettings(e *endpoint) { e.conditions, e.audited = content.SettingsConditions, true }
+
+// ofOneJob marks changes of a job.
+func ofOneJob(e *endpoint) { e.conditions = content.JobConditions }
+
+func always(e *endpoint) { e.always = true }
+
+func endless(e *endpoint) { e.endless = true }
+
+func audited(e *endpoint) { e.audited = true }
+
+// at returns the endpoint of a method and a path.
+func at(request string, action access.Action, topic topicSource, serve handler, options ...option) endpoint {
+	method, path, _ := strings.Cut(request, " ")
+	e := endpoint{method: method, path: path, action: action, topic: topic, serve: serve}
+	for _, option := range options {
+		option(&e)
 	}
-	return true
+	return e
+}
+
+// A route is a path with its endpoints by their methods.
+type route struct {
+	path    string
+	methods map[string]endpoint
+}
+
+// any reports whether an endpoint has a property.
+func (r *route) any(has func(endpoint) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(r.methods)), has)
+}
+
+// routes returns all routes.
+func (a *api) routes() []route {
+	var all []route
+	for _, e := range slices.Concat(a.jobEndpoints(), a.topicEndpoints(), a.laneEndpoints(),
+		a.secretEndpoints("/v1/topics/{topic}"), a.secretEndpoints("/v1/topics/{topic}/lanes/{lane}"),
+		a.leaseEndpoints(), a.deadEndpoints(), a.workEndpoints(), a.scheduleEndpoints(), a.statsEndpoints(),
+		a.tokenEndpoints(), a.namespaceEndpoints(), a.serviceEndpoints()) {
+		i := slices.IndexFunc(all, func(r route) bool { return r.path == e.path })
+		if i < 0 {
+			i = len(all)
+			all = append(all, route{e.path, make(map[string]endpoint)})
+		}
+		all[i].methods[e.method] = e
+	}
+	return all
+}
+
+// serviceEndpoints are those about the service itself.
+func (a *api) serviceEndpoints() []endpoint {
+	return []endpoint{
+		at("GET /v1/version", access.ReadService, ofNone, a.serveVersion, always),
+		at("GET /healthz", access.Open, ofNone, a.alive, always),
+		at("GET /readyz", access.Open, ofNone, a.ready, always),
+		at("GET /metrics", access.Open, ofNone, a.serveMetrics, always),
+		at("GET "+response.ProblemsPath, access.Open, ofNone, problems, always),
+		at("GET /", access.Open, ofNone, a.serveRoot, always),
+		at("GET /openapi.json", access.Open, ofNone, openAPIDocument.JSON, always),
+		at("GET /openapi.yaml", access.Open, ofNone, openAPIDocument.YAML, always),
+	}
 }
 
 // markOpen marks the requests for open paths: see limits.Open. Paths that need a token are answered without waiting for
@@ -80,26 +131,11 @@ const (
 	ofItems                // each item of the answer has one: the handler leaves others out
 )
 
-// Query parameters of routes.
-var (
-	paged    = onGet("cursor", "limit")
-	jobPages = map[string][]string{
-		http.MethodGet:  request.FilterParameters("state", "order", "limit", "cursor", "within"),
-		http.MethodPost: {"wait"},
-	}
-	deadPages = onGet(request.FilterParameters("order", "limit", "cursor", "within")...)
-	preview   = onGet("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
-	dryPut    = map[string][]string{http.MethodPut: {dryRun}}
-	groups    = onGet(request.FilterParameters("by", "within")...)
-	counted   = map[string][]string{http.MethodPost: {"within"}}
-	works     = map[string][]string{http.MethodGet: {"cursor", "limit"}, http.MethodPost: {"within"}}
-)
-
 // dryRun is the parameter of a PUT that only checks it.
 const dryRun = "dry_run"
 
-// onGet returns query parameters of GET.
-func onGet(names ...string) map[string][]string { return map[string][]string{http.MethodGet: names} }
+// paged names the parameters of a list, with others.
+func paged(others ...string) option { return query(append([]string{"cursor", "limit"}, others...)...) }
 
 // onStore serves the requests of a namespace with its store.
 type onStore struct {
@@ -131,208 +167,6 @@ func (a *api) registerAll(ctx context.Context, jobs []job.New) []store.RoutedRes
 	return found.Register(ctx, jobs)
 }
 
-// routes returns all routes.
-func (a *api) routes() []route {
-	on := a.on
-	// Topics and lanes share these handlers.
-	secrets := map[string]endpoint{
-		http.MethodPost: {access.AddSecret, ofPath, on(onStore.addSecret)},
-		http.MethodGet:  {access.ReadSecrets, ofPath, on(onStore.secrets)},
-	}
-	secret := map[string]endpoint{http.MethodDelete: {access.RemoveSecret, ofPath, on(onStore.removeSecret)}}
-	keys := map[string]endpoint{http.MethodGet: {access.ReadKeys, ofPath, on(onStore.keys)}}
-	return []route{
-		{path: "/v1/jobs", parameters: jobPages, methods: map[string]endpoint{
-			http.MethodPost: {access.RegisterJob, ofRequest, on(onStore.register)},
-			http.MethodGet:  {access.ListJobs, ofRequest, on(onStore.list)},
-		}},
-		{
-			path:    "/v1/batch",
-			methods: map[string]endpoint{http.MethodPost: {access.RegisterJob, ofRequest, a.batch.Register}},
-		},
-		{path: "/v1/jobs/{id}", parameters: onGet("wait"), methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadJob, ofJob, on(onStore.get)},
-			http.MethodPatch:  {access.EditJob, ofJob, on(onStore.edit)},
-			http.MethodDelete: {access.CancelJob, ofJob, on(onStore.cancel)},
-		}, conditions: content.JobConditions},
-		{path: "/v1/jobs/{id}/run", methods: map[string]endpoint{
-			http.MethodPost: {access.RunJob, ofJob, on(onStore.run)},
-		}, conditions: content.JobConditions},
-		{path: "/v1/jobs/{id}/revive", methods: map[string]endpoint{
-			http.MethodPost: {access.ReviveJob, ofJob, on(onStore.revive)},
-		}, conditions: content.JobConditions},
-		{
-			path: "/v1/topics", parameters: onGet("cursor", "limit", "defaults"),
-			methods: map[string]endpoint{http.MethodGet: {access.ReadTopic, ofAll, on(onStore.topics)}},
-		},
-		{path: "/v1/topics/{topic}", parameters: map[string][]string{
-			http.MethodGet: {"defaults"}, http.MethodPut: {dryRun, "defaults"}, http.MethodDelete: {"purge"},
-		}, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadTopic, ofPath, on(onStore.topic)},
-			http.MethodPut:    {access.ChangeTopic, ofPath, on(onStore.putTopic)},
-			http.MethodPatch:  {access.ChangeTopic, ofPath, on(onStore.patchTopic)},
-			http.MethodDelete: {access.DeleteTopic, ofPath, on(onStore.deleteTopic)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseTopic, ofPath, on(onStore.pause)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeTopic, ofPath, on(onStore.resume)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lease", endless: true, methods: map[string]endpoint{
-			http.MethodPost: {access.LeaseJobs, ofPath, on(onStore.lease)},
-		}},
-		{path: "/v1/leases", endless: true, methods: map[string]endpoint{
-			http.MethodPost: {access.SettleLeases, ofRequest, on(onStore.settleLeases)},
-		}},
-		{
-			path: "/v1/topics/{topic}/stats", parameters: onGet("cursor", "limit", "lane"),
-			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofPath, on(onStore.topicStats)}},
-		},
-		{path: "/v1/lanes/held", parameters: onGet("limit", "topic", "lane"), methods: map[string]endpoint{
-			http.MethodGet: {access.ReadStats, ofItems, on(onStore.heldLanes)},
-		}},
-		{
-			path: "/v1/topics/{topic}/lanes", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadLane, ofPath, on(onStore.lanes)}},
-		},
-		{path: "/v1/topics/{topic}/lanes/{lane}", parameters: dryPut, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadLane, ofPath, on(onStore.lane)},
-			http.MethodPut:    {access.ChangeLane, ofPath, on(onStore.putLane)},
-			http.MethodPatch:  {access.ChangeLane, ofPath, on(onStore.patchLane)},
-			http.MethodDelete: {access.DeleteLane, ofPath, on(onStore.deleteLane)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseLane, ofPath, on(onStore.pauseLane)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/topics/{topic}/lanes/{lane}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeLane, ofPath, on(onStore.resumeLane)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{
-			path: "/v1/topics/{topic}/secrets", parameters: paged, methods: secrets,
-			conditions: content.SettingsConditions, audited: true,
-		},
-		{
-			path: "/v1/topics/{topic}/secrets/{id}", methods: secret,
-			conditions: content.SettingsConditions, audited: true,
-		},
-		{path: "/v1/topics/{topic}/keys", parameters: paged, methods: keys},
-		{
-			path: "/v1/topics/{topic}/lanes/{lane}/secrets", parameters: paged, methods: secrets,
-			conditions: content.SettingsConditions, audited: true,
-		},
-		{
-			path: "/v1/topics/{topic}/lanes/{lane}/secrets/{id}", methods: secret,
-			conditions: content.SettingsConditions, audited: true,
-		},
-		{path: "/v1/topics/{topic}/lanes/{lane}/keys", parameters: paged, methods: keys},
-		{
-			path: "/v1/dead", parameters: deadPages,
-			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, on(onStore.dead)}},
-		},
-		{
-			path: "/v1/dead/groups", parameters: groups,
-			methods: map[string]endpoint{http.MethodGet: {access.ListJobs, ofRequest, on(onStore.deadGroups)}},
-		},
-		{
-			path: "/v1/dead/revive", parameters: counted,
-			methods: map[string]endpoint{http.MethodPost: {access.ReviveDead, ofRequest, on(onStore.reviveDead)}},
-		},
-		{
-			path: "/v1/dead/purge", parameters: counted,
-			methods: map[string]endpoint{http.MethodPost: {access.PurgeDead, ofRequest, on(onStore.purgeDead)}},
-		},
-		{path: "/v1/work", parameters: works, methods: map[string]endpoint{
-			http.MethodPost: {access.StartWork, ofRequest, on(onStore.startWork)},
-			http.MethodGet:  {access.ReadWork, ofItems, on(onStore.listWork)},
-		}},
-		{
-			path:    "/v1/work/{id}",
-			methods: map[string]endpoint{http.MethodGet: {access.ReadWork, ofWork, on(onStore.work)}},
-		},
-		{path: "/v1/work/{id}/stop", methods: map[string]endpoint{
-			http.MethodPost: {access.StopWork, ofWork, on(onStore.stopWork)},
-		}},
-		{
-			path: "/v1/schedules", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofItems, on(onStore.schedules)}},
-		},
-		{
-			path: "/v1/schedules/preview", parameters: preview,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadSchedule, ofNone, a.preview}},
-		},
-		{path: "/v1/schedules/{schedule}", parameters: dryPut, methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadSchedule, ofSchedule, on(onStore.schedule)},
-			http.MethodPut:    {access.ChangeSchedule, ofRequest, on(onStore.putSchedule)},
-			http.MethodDelete: {access.DeleteSchedule, ofSchedule, on(onStore.deleteSchedule)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{
-			path:    "/v1/schedules/{schedule}/run",
-			methods: map[string]endpoint{http.MethodPost: {access.RunSchedule, ofSchedule, on(onStore.runSchedule)}},
-		},
-		{path: "/v1/schedules/{schedule}/pause", methods: map[string]endpoint{
-			http.MethodPost: {access.PauseSchedule, ofSchedule, on(onStore.pauseSchedule)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/schedules/{schedule}/resume", methods: map[string]endpoint{
-			http.MethodPost: {access.ResumeSchedule, ofSchedule, on(onStore.resumeSchedule)},
-		}, conditions: content.SettingsConditions, audited: true},
-		{path: "/v1/schedules/{schedule}/backfill", methods: map[string]endpoint{
-			http.MethodPost: {access.BackfillSchedule, ofSchedule, on(onStore.backfill)},
-		}, conditions: content.SettingsConditions},
-		{
-			path: "/v1/stats", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadStats, ofAll, on(onStore.stats)}},
-		},
-		{path: "/v1/stream", parameters: onGet("topic", "lane", "verdict"), endless: true, methods: map[string]endpoint{
-			http.MethodGet: {access.WatchEvents, ofRequest, on(onStore.watchEvents)},
-		}},
-		{path: "/v1/whoami", methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.whoami}}},
-		{path: "/v1/tokens", parameters: paged, methods: map[string]endpoint{
-			http.MethodGet:  {access.ReadTokens, ofAll, a.tokens},
-			http.MethodPost: {access.CreateToken, ofAll, a.createToken},
-		}},
-		{path: "/v1/tokens/{id}", methods: map[string]endpoint{
-			http.MethodGet:    {access.ReadTokens, ofAll, a.token},
-			http.MethodDelete: {access.RevokeToken, ofAll, a.revokeToken},
-		}, audited: true},
-		{
-			path: "/v1/namespaces", parameters: paged,
-			methods: map[string]endpoint{http.MethodGet: {access.ReadNamespaces, ofAll, a.namespaces}},
-		},
-		{
-			path: "/v1/namespaces/{namespace}", parameters: map[string][]string{http.MethodDelete: {"purge"}},
-			methods: map[string]endpoint{
-				http.MethodGet:    {access.ReadNamespaces, ofAll, a.namespace},
-				http.MethodPut:    {access.PutNamespace, ofAll, a.putNamespace},
-				http.MethodDelete: {access.DeleteNamespace, ofAll, a.deleteNamespace},
-			}, conditions: content.SettingsConditions, audited: true,
-		},
-		{
-			path:    "/v1/version",
-			methods: map[string]endpoint{http.MethodGet: {access.ReadService, ofNone, a.serveVersion}}, always: true,
-		},
-		{path: "/healthz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.alive}}, always: true},
-		{path: "/readyz", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.ready}}, always: true},
-		{
-			path:    "/metrics",
-			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveMetrics}}, always: true,
-		},
-		{
-			path:    response.ProblemsPath,
-			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, problems}}, always: true,
-		},
-		{path: "/", methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, a.serveRoot}}, always: true},
-		{
-			path:    "/openapi.json",
-			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.JSON}}, always: true,
-		},
-		{
-			path:    "/openapi.yaml",
-			methods: map[string]endpoint{http.MethodGet: {access.Open, ofNone, openAPIDocument.YAML}}, always: true,
-		},
-	}
-}
-
 // methods serves a route's methods, and HEAD like GET. Other methods are answered with 405.
 func (a *api) methods(r route) http.Handler {
 	var allowed []string
@@ -354,8 +188,7 @@ func (a *api) methods(r route) http.Handler {
 			w.Header().Set("Allow", allow)
 			return response.NewProblem(response.MethodNotAllowed, "the methods of this path are "+allow)
 		}
-		names := r.parameters[method]
-		dry := false
+		names, dry := found.parameters, false
 		if slices.Contains(names, dryRun) && req.URL.RawQuery != "" {
 			var err error
 			if dry, err = request.DryRun(request.WithParameters(req, names)); err != nil {
@@ -378,7 +211,7 @@ func (a *api) methods(r route) http.Handler {
 			}
 		}
 		if method != http.MethodGet {
-			if err := content.CheckConditions(req, r.conditions); err != nil {
+			if err := content.CheckConditions(req, found.conditions); err != nil {
 				return err
 			}
 			if err := content.CheckEncoding(w, req); err != nil {
@@ -390,11 +223,11 @@ func (a *api) methods(r route) http.Handler {
 			serve = a.traced(serve)
 		}
 		err := serve(w, req)
-		if err == nil && r.audited && method != http.MethodGet && !dry {
+		if err == nil && found.audited && !dry {
 			a.auditChange(req, found.action)
 		}
 		return err
-	}, r.endless)
+	}, r.any(func(e endpoint) bool { return e.endless }))
 }
 
 // identify returns whose a request is. Requests for paths that do not begin with /v1/ are nobody's.

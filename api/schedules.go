@@ -21,6 +21,23 @@ import (
 // maxSchedules is the default of the parameter limit, and its bound: schedules may be large.
 const maxSchedules = 100
 
+func (a *api) scheduleEndpoints() []endpoint {
+	const schedule = "/v1/schedules/{schedule}"
+	preview := query("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
+	conditional := func(e *endpoint) { e.conditions = content.SettingsConditions }
+	return []endpoint{
+		at("GET /v1/schedules", access.ReadSchedule, ofItems, a.on(onStore.schedules), paged()),
+		at("GET /v1/schedules/preview", access.ReadSchedule, ofNone, a.preview, preview),
+		at("GET "+schedule, access.ReadSchedule, ofSchedule, a.on(onStore.schedule)),
+		at("PUT "+schedule, access.ChangeSchedule, ofRequest, a.on(onStore.putSchedule), query(dryRun), ofSettings),
+		at("DELETE "+schedule, access.DeleteSchedule, ofSchedule, a.on(onStore.deleteSchedule), ofSettings),
+		at("POST "+schedule+"/run", access.RunSchedule, ofSchedule, a.on(onStore.runSchedule)),
+		at("POST "+schedule+"/pause", access.PauseSchedule, ofSchedule, a.on(onStore.pauseSchedule), ofSettings),
+		at("POST "+schedule+"/resume", access.ResumeSchedule, ofSchedule, a.on(onStore.resumeSchedule), ofSettings),
+		at("POST "+schedule+"/backfill", access.BackfillSchedule, ofSchedule, a.on(onStore.backfill), conditional),
+	}
+}
+
 // putSchedule creates or replaces a schedule.
 func (a onStore) putSchedule(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathNewSchedule(r)

@@ -7,9 +7,20 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
+
+// secretEndpoints are those of the secrets of topics, or of lanes.
+func (a *api) secretEndpoints(owner string) []endpoint {
+	return []endpoint{
+		at("GET "+owner+"/secrets", access.ReadSecrets, ofPath, a.on(onStore.secrets), paged()),
+		at("POST "+owner+"/secrets", access.AddSecret, ofPath, a.on(onStore.addSecret), ofSettings),
+		at("DELETE "+owner+"/secrets/{id}", access.RemoveSecret, ofPath, a.on(onStore.removeSecret), ofSettings),
+		at("GET "+owner+"/keys", access.ReadKeys, ofPath, a.on(onStore.keys), paged()),
+	}
+}
 
 // addSecret adds a secret, given or generated, as the newest. Its answer is the only one that contains the secret.
 func (a onStore) addSecret(w http.ResponseWriter, r *http.Request) error {

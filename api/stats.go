@@ -6,9 +6,19 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
+
+func (a *api) statsEndpoints() []endpoint {
+	return []endpoint{
+		at("GET /v1/stats", access.ReadStats, ofAll, a.on(onStore.stats), paged()),
+		at("GET /v1/topics/{topic}/stats", access.ReadStats, ofPath, a.on(onStore.topicStats), paged("lane")),
+		at("GET /v1/stream", access.WatchEvents, ofRequest, a.on(onStore.watchEvents),
+			query("topic", "lane", "verdict"), endless),
+	}
+}
 
 // stats counts all jobs, and those of a page of topics.
 func (a onStore) stats(w http.ResponseWriter, r *http.Request) error {

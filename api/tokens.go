@@ -13,6 +13,16 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+func (a *api) tokenEndpoints() []endpoint {
+	return []endpoint{
+		at("GET /v1/whoami", access.ReadService, ofNone, a.whoami),
+		at("GET /v1/tokens", access.ReadTokens, ofAll, a.tokens, paged()),
+		at("POST /v1/tokens", access.CreateToken, ofAll, a.createToken),
+		at("GET /v1/tokens/{id}", access.ReadTokens, ofAll, a.token),
+		at("DELETE /v1/tokens/{id}", access.RevokeToken, ofAll, a.revokeToken, audited),
+	}
+}
+
 // createToken creates a token. Its answer is the only one that contains the token.
 func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 	text, err := content.ReadJSON(w, r, request.MaxTokenBytes)

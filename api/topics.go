@@ -17,6 +17,19 @@ import (
 // maxPolicy bounds a policy's request, in bytes.
 const maxPolicy = 512 << 10
 
+func (a *api) topicEndpoints() []endpoint {
+	const topic = "/v1/topics/{topic}"
+	return []endpoint{
+		at("GET /v1/topics", access.ReadTopic, ofAll, a.on(onStore.topics), paged("defaults")),
+		at("GET "+topic, access.ReadTopic, ofPath, a.on(onStore.topic), query("defaults")),
+		at("PUT "+topic, access.ChangeTopic, ofPath, a.on(onStore.putTopic), query(dryRun, "defaults"), ofSettings),
+		at("PATCH "+topic, access.ChangeTopic, ofPath, a.on(onStore.patchTopic), ofSettings),
+		at("DELETE "+topic, access.DeleteTopic, ofPath, a.on(onStore.deleteTopic), query("purge"), ofSettings),
+		at("POST "+topic+"/pause", access.PauseTopic, ofPath, a.on(onStore.pause), ofSettings),
+		at("POST "+topic+"/resume", access.ResumeTopic, ofPath, a.on(onStore.resume), ofSettings),
+	}
+}
+
 // topics lists topics in order of name.
 func (a onStore) topics(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)

@@ -20,6 +20,15 @@ const (
 	maxWorkLimit     = 100
 )
 
+func (a *api) workEndpoints() []endpoint {
+	return []endpoint{
+		at("GET /v1/work", access.ReadWork, ofItems, a.on(onStore.listWork), paged()),
+		at("POST /v1/work", access.StartWork, ofRequest, a.on(onStore.startWork), query("within")),
+		at("GET /v1/work/{id}", access.ReadWork, ofWork, a.on(onStore.work)),
+		at("POST /v1/work/{id}/stop", access.StopWork, ofWork, a.on(onStore.stopWork)),
+	}
+}
+
 // startWork starts bulk work, or counts the jobs that it would select.
 func (a onStore) startWork(w http.ResponseWriter, r *http.Request) error {
 	f, err := request.ReadWork(w, r)

@@ -64,7 +64,7 @@ func (p plan) write(o *Buffer, at unsafe.Pointer) {
 		o.b = append(o.b, m.key...)
 		switch {
 		case m.always, !m.isUnset(field):
-			m.valueWriter.write(o, field)
+			m.write(o, field)
 		case m.or != "":
 			o.quote(m.or)
 		default:
@@ -80,7 +80,7 @@ func (p plan) writeSet(o *Buffer, at unsafe.Pointer) {
 		if field := unsafe.Add(at, m.offset); !m.isUnset(field) {
 			o.next()
 			o.b = append(o.b, m.key...)
-			m.valueWriter.write(o, field)
+			m.write(o, field)
 		}
 	}
 }
@@ -100,9 +100,10 @@ func isEmpty[T any](v *map[string]T) bool { return len(*v) == 0 }
 
 // valueWriters are the writers of types that have a form of their own.
 var valueWriters = map[reflect.Type]valueWriter{
-	reflect.TypeFor[time.Time]():         writerFor((*time.Time).IsZero, func(o *Buffer, v *time.Time) { o.time(*v) }),
-	reflect.TypeFor[time.Duration]():     writerFor(isZero, func(o *Buffer, v *time.Duration) { o.duration(*v) }),
-	reflect.TypeFor[policy.Rate]():       writerFor(isZero, func(o *Buffer, v *policy.Rate) { o.quote(units.FormatRate(*v)) }),
+	reflect.TypeFor[time.Time]():     writerFor((*time.Time).IsZero, func(o *Buffer, v *time.Time) { o.time(*v) }),
+	reflect.TypeFor[time.Duration](): writerFor(isZero, func(o *Buffer, v *time.Duration) { o.duration(*v) }),
+	reflect.TypeFor[policy.Rate](): writerFor(isZero,
+		func(o *Buffer, v *policy.Rate) { o.quote(units.FormatRate(*v)) }),
 	reflect.TypeFor[policy.Sealed]():     writerFor(isZero, func(o *Buffer, _ *policy.Sealed) { o.quote(Redacted) }),
 	reflect.TypeFor[json.RawMessage]():   writerFor(isNil, func(o *Buffer, v *[]byte) { o.b = append(o.b, *v...) }),
 	reflect.TypeFor[map[string]string](): writerFor(isEmpty, func(o *Buffer, v *map[string]string) { o.labels(*v) }),

@@ -39,7 +39,7 @@ type Setting struct {
 // readProcess is the action of the pages about the process itself. They show paths, addresses and stores of all
 // namespaces, which concern the root alone, and no action of the API reads them. Reading namespaces needs the root,
 // too.
-const readProcess = access.ReadNamespaces
+var readProcess = access.ReadNamespaces
 
 // pages is the state of the pages.
 type pages struct {

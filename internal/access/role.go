@@ -22,130 +22,90 @@ func IsRole(text string) bool { return slices.Contains(Roles(), Role(text)) }
 // Action is a kind of thing that a request does. Its text is the action in audit lines.
 type Action string
 
-// The actions. A route names one for each of its methods.
-const (
-	// Open needs no token: health, metrics, the contract.
-	Open Action = "open"
-	// ReadService reads the version, or who the token belongs to.
-	ReadService Action = "service.read"
+// rules are the roles that allow each action.
+var rules = make(map[Action][]Role)
 
-	RegisterJob Action = "job.register"
-	ReadJob     Action = "job.read"
-	ListJobs    Action = "job.list"
-	EditJob     Action = "job.edit"
-	RunJob      Action = "job.run"
-	ReviveJob   Action = "job.revive"
-	CancelJob   Action = "job.cancel"
+// allow returns an action that some roles allow.
+func allow(action Action, roles []Role) Action {
+	rules[action] = roles
+	return action
+}
 
-	// LeaseJobs leases jobs of a pulled topic, SettleLeases reports what became of them.
-	LeaseJobs    Action = "job.lease"
-	SettleLeases Action = "lease.settle"
-
-	// ReviveDead, PurgeDead and the actions of work change many jobs.
-	ReviveDead Action = "dead.revive"
-	PurgeDead  Action = "dead.purge"
-	ReadWork   Action = "work.read"
-	StartWork  Action = "work.start"
-	StopWork   Action = "work.stop"
-
-	ReadStats Action = "stats.read"
-	// WatchEvents watches attempts and changes live.
-	WatchEvents Action = "stream.read"
-
-	ReadTopic   Action = "topic.read"
-	ChangeTopic Action = "topic.change"
-	DeleteTopic Action = "topic.delete"
-	PauseTopic  Action = "topic.pause"
-	ResumeTopic Action = "topic.resume"
-
-	ReadLane   Action = "lane.read"
-	ChangeLane Action = "lane.change"
-	DeleteLane Action = "lane.delete"
-	PauseLane  Action = "lane.pause"
-	ResumeLane Action = "lane.resume"
-
-	ReadSchedule     Action = "schedule.read"
-	ChangeSchedule   Action = "schedule.change"
-	DeleteSchedule   Action = "schedule.delete"
-	RunSchedule      Action = "schedule.run"
-	PauseSchedule    Action = "schedule.pause"
-	ResumeSchedule   Action = "schedule.resume"
-	BackfillSchedule Action = "schedule.backfill"
-
-	// ReadKeys reads public keys, ReadSecrets the ids of secrets.
-	ReadKeys     Action = "key.read"
-	ReadSecrets  Action = "secret.read"
-	AddSecret    Action = "secret.add"
-	RemoveSecret Action = "secret.remove"
-
-	ReadTokens  Action = "token.read"
-	CreateToken Action = "token.create"
-	RevokeToken Action = "token.revoke"
-
-	// Only the root may manage namespaces.
-	ReadNamespaces  Action = "namespace.read"
-	PutNamespace    Action = "namespace.put"
-	DeleteNamespace Action = "namespace.delete"
+// Sets of roles, each from the least.
+var (
+	anyRole    = []Role{Read, Publish, Operate, Admin}
+	users      = []Role{Publish, Operate, Admin}
+	publishers = []Role{Publish, Admin}
+	readers    = []Role{Read, Operate, Admin}
+	operators  = []Role{Operate, Admin}
+	admins     = []Role{Admin}
 )
 
-// rules are the roles that allow each action.
-var rules = map[Action][]Role{
-	Open:        {Read, Publish, Operate, Admin},
-	ReadService: {Read, Publish, Operate, Admin},
+// The actions. A route names one for each of its methods.
+var (
+	// Open needs no token: health, metrics, the contract.
+	Open = allow("open", anyRole)
+	// ReadService reads the version, or who the token belongs to.
+	ReadService = allow("service.read", anyRole)
 
-	RegisterJob: {Publish, Admin},
-	ReadJob:     {Read, Publish, Operate, Admin},
-	CancelJob:   {Publish, Operate, Admin},
-	ListJobs:    {Read, Operate, Admin},
-	EditJob:     {Operate, Admin},
-	RunJob:      {Operate, Admin},
-	ReviveJob:   {Operate, Admin},
+	RegisterJob = allow("job.register", publishers)
+	ReadJob     = allow("job.read", anyRole)
+	ListJobs    = allow("job.list", readers)
+	EditJob     = allow("job.edit", operators)
+	RunJob      = allow("job.run", operators)
+	ReviveJob   = allow("job.revive", operators)
+	CancelJob   = allow("job.cancel", users)
 
-	LeaseJobs:    {Operate, Admin},
-	SettleLeases: {Operate, Admin},
+	// LeaseJobs leases jobs of a pulled topic, SettleLeases reports what became of them.
+	LeaseJobs    = allow("job.lease", operators)
+	SettleLeases = allow("lease.settle", operators)
 
-	ReviveDead: {Operate, Admin},
-	PurgeDead:  {Operate, Admin},
-	ReadWork:   {Read, Operate, Admin},
-	StartWork:  {Operate, Admin},
-	StopWork:   {Operate, Admin},
+	// ReviveDead, PurgeDead and the actions of work change many jobs.
+	ReviveDead = allow("dead.revive", operators)
+	PurgeDead  = allow("dead.purge", operators)
+	ReadWork   = allow("work.read", readers)
+	StartWork  = allow("work.start", operators)
+	StopWork   = allow("work.stop", operators)
 
-	ReadStats:   {Read, Operate, Admin},
-	WatchEvents: {Read, Operate, Admin},
+	ReadStats = allow("stats.read", readers)
+	// WatchEvents watches attempts and changes live.
+	WatchEvents = allow("stream.read", readers)
 
-	ReadTopic:   {Read, Operate, Admin},
-	ChangeTopic: {Admin},
-	DeleteTopic: {Admin},
-	PauseTopic:  {Operate, Admin},
-	ResumeTopic: {Operate, Admin},
+	ReadTopic   = allow("topic.read", readers)
+	ChangeTopic = allow("topic.change", admins)
+	DeleteTopic = allow("topic.delete", admins)
+	PauseTopic  = allow("topic.pause", operators)
+	ResumeTopic = allow("topic.resume", operators)
 
-	ReadLane:   {Read, Operate, Admin},
-	ChangeLane: {Admin},
-	DeleteLane: {Admin},
-	PauseLane:  {Operate, Admin},
-	ResumeLane: {Operate, Admin},
+	ReadLane   = allow("lane.read", readers)
+	ChangeLane = allow("lane.change", admins)
+	DeleteLane = allow("lane.delete", admins)
+	PauseLane  = allow("lane.pause", operators)
+	ResumeLane = allow("lane.resume", operators)
 
-	ReadSchedule:     {Read, Operate, Admin},
-	ChangeSchedule:   {Admin},
-	DeleteSchedule:   {Admin},
-	RunSchedule:      {Operate, Admin},
-	PauseSchedule:    {Operate, Admin},
-	ResumeSchedule:   {Operate, Admin},
-	BackfillSchedule: {Operate, Admin},
+	ReadSchedule     = allow("schedule.read", readers)
+	ChangeSchedule   = allow("schedule.change", admins)
+	DeleteSchedule   = allow("schedule.delete", admins)
+	RunSchedule      = allow("schedule.run", operators)
+	PauseSchedule    = allow("schedule.pause", operators)
+	ResumeSchedule   = allow("schedule.resume", operators)
+	BackfillSchedule = allow("schedule.backfill", operators)
 
-	ReadKeys:     {Read, Operate, Admin},
-	ReadSecrets:  {Admin},
-	AddSecret:    {Admin},
-	RemoveSecret: {Admin},
+	// ReadKeys reads public keys, ReadSecrets the ids of secrets.
+	ReadKeys     = allow("key.read", readers)
+	ReadSecrets  = allow("secret.read", admins)
+	AddSecret    = allow("secret.add", admins)
+	RemoveSecret = allow("secret.remove", admins)
 
-	ReadTokens:  {Admin},
-	CreateToken: {Admin},
-	RevokeToken: {Admin},
+	ReadTokens  = allow("token.read", admins)
+	CreateToken = allow("token.create", admins)
+	RevokeToken = allow("token.revoke", admins)
 
-	ReadNamespaces:  {Admin},
-	PutNamespace:    {Admin},
-	DeleteNamespace: {Admin},
-}
+	// Only the root may manage namespaces.
+	ReadNamespaces  = allow("namespace.read", admins)
+	PutNamespace    = allow("namespace.put", admins)
+	DeleteNamespace = allow("namespace.delete", admins)
+)
 
 // RolesFor returns the roles that allow an action, from the least; none for an unknown action. The slice must not be
 // changed.
