@@ -92,6 +92,7 @@ dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the sam
 .PHONY: test
 test: deps bin/testreport ## install what is missing, then run the tests under the race detector
 	@$(call tests,,$(if $(filter ./...,$(PKG)), in ten to fifteen minutes on two cores))
+	@$(if $(filter ./...,$(PKG)),$(GO) -C tools test ./testreport)
 
 .PHONY: test-all
 test-all: LEVEL := -tags=testall
@@ -227,8 +228,8 @@ bin/golangci-lint: $(TOOLS_MOD) tools/linters .golangci.yml
 	@cd tools && $(TOOL) -modfile=../bin/linters/go.mod -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@rm -rf bin/linters
 
-bin/testreport: $(wildcard internal/testreport/*.go)
-	@$(TOOL) -o $@ ./internal/testreport
+bin/testreport: $(wildcard tools/testreport/*.go)
+	@cd tools && $(TOOL) -o ../$@ ./testreport
 
 bin/gofumpt: $(TOOLS_MOD)
 	@cd tools && $(TOOL) -o ../$@ mvdan.cc/gofumpt

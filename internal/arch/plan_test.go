@@ -628,10 +628,6 @@ var plan = []row{
 		reason: "the whole service in fake time with faults from a seed: tests only, never shipped",
 	},
 	{
-		pkg:    "internal/testreport",
-		reason: "prints the results of tests for the Makefile; never shipped",
-	},
-	{
 		pkg:    "internal/arch",
 		reason: "this test",
 	},
@@ -662,7 +658,6 @@ var unshipped = []string{
 	module + "/internal/sim",
 	module + "/internal/testlevel",
 	module + "/internal/testlog",
-	module + "/internal/testreport",
 	module + "/packaging",
 	module + "/store/storetest",
 	"github.com/alicebob/miniredis",
