@@ -74,8 +74,6 @@ const (
 	extendEvery = store.LeadershipTTL / 3
 	// acquireEvery is the interval at which other processes try to acquire the lock.
 	acquireEvery = time.Second
-	// callTimeout bounds one call to the store.
-	callTimeout = 10 * time.Second
 	// releaseTimeout bounds the last call, when the process stops.
 	releaseTimeout = time.Second
 )
@@ -134,14 +132,14 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 	for ctx.Err() == nil {
 		if time.Since(extended) >= extendEvery {
 			extended = time.Now()
-			if err := s.call(ctx, leadership.Extend); err != nil {
+			if err := store.Call(ctx, leadership.Extend); err != nil {
 				return err
 			}
 		}
 		options := outbox.options(ctx)
 		options.KeepLeases, options.ExpireLeasesBefore = expiry.isPaused(), expiry.plausibleNow()
 		var carried store.CarryResult
-		err := s.call(ctx, func(ctx context.Context) (err error) {
+		err := store.Call(ctx, func(ctx context.Context) (err error) {
 			carried, err = s.keeper.Carry(ctx, store.NewToken(), options)
 			return err
 		})
@@ -154,7 +152,7 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 			s.log.Warn("store clock was stepped; leases, cooldowns and rate windows are moved along, due times are not",
 				"shard", s.n, "step", carried.ClockStep, "now", carried.Now)
 		}
-		if err := s.call(ctx, swept.sweep); err != nil {
+		if err := store.Call(ctx, swept.sweep); err != nil {
 			return err
 		}
 		if outbox.relay(ctx, carried) {
@@ -164,13 +162,6 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 		sleep(ctx, min(wait, max(0, extendEvery-time.Since(extended))), s.wake)
 	}
 	return nil
-}
-
-// call makes one call with callTimeout.
-func (s *shard) call(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return call(ctx)
 }
 
 // pause returns how long to sleep after a round. A round that moved nothing although something was due is not repeated

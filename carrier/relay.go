@@ -132,7 +132,7 @@ func (r *outboxRelay) relay(ctx context.Context, carried store.CarryResult) bool
 func (r *outboxRelay) startInsert(ctx context.Context, n int, entries []store.NewJob, awaited time.Duration) {
 	began := time.Now()
 	r.inserts.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
 		defer cancel()
 		r.done <- r.insert(ctx, n, entries)
 		if time.Since(began) >= awaited {

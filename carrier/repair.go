@@ -14,7 +14,7 @@ func (s *shard) repair(ctx context.Context) {
 	var again store.Backoff
 	for ctx.Err() == nil {
 		var result store.RepairResult
-		err := s.call(ctx, func(ctx context.Context) (err error) {
+		err := store.Call(ctx, func(ctx context.Context) (err error) {
 			result, err = s.keeper.Repair(ctx)
 			return err
 		})

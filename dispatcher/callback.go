@@ -10,7 +10,7 @@ import (
 )
 
 // notifyEnd returns the callback about a job's end; none if the policy has no callback for it.
-func (d *Dispatcher) notifyEnd(end pool.EndedJob) []store.NewJob {
+func (d *Dispatcher) notifyEnd(end pool.AttemptEvent) []store.NewJob {
 	n, ok := endedCallback(&end, time.Now())
 	if !ok {
 		return nil

@@ -38,29 +38,29 @@ func TestEnded_DoesNotTellTheReceiverOfTheTopicToTheJobsOwnCallback(t *testing.T
 			ended := &store.ClaimedJob{Job: job.Job{Spec: job.Spec{
 				ID: "a", Queue: job.Queue{Topic: "orders", Lane: "topic.example:443"}, URL: c.jobURL, Terms: c.terms,
 			}}}
-			end := &pool.EndedJob{
+			end := &pool.AttemptEvent{
 				Job: ended, URL: ofTopic, Terms: topic.Terms(c.terms), Verdict: policy.Verdict{Kind: policy.Dead},
-				Attempt: job.Attempt{
+				Record: job.Attempt{
 					N: 1, Kind: job.KindAttempt, URL: ofTopic, Error: "lookup topic.example: no such host",
 					ErrorClass: policy.ClassDNS,
 				},
 			}
 			if c.jobURL != "" {
-				end.URL, end.Attempt.URL = c.jobURL, ""
+				end.URL, end.Record.URL = c.jobURL, ""
 			}
 			if c.answered {
-				end.Verdict.Kind, end.Attempt.Error, end.Attempt.ErrorClass, end.Attempt.Status = policy.Delivered, "",
+				end.Verdict.Kind, end.Record.Error, end.Record.ErrorClass, end.Record.Status = policy.Delivered, "",
 					"", 200
-				end.Attempt.RemoteAddr, end.Attempt.Body = "192.0.2.9:443", []byte("welcome to Topic.example")
-				end.Attempt.Header = map[string][]string{
+				end.Record.RemoteAddr, end.Record.Body = "192.0.2.9:443", []byte("welcome to Topic.example")
+				end.Record.Header = map[string][]string{
 					"Location":     {"https://192.0.2.9/login"},
 					"X-Request-Id": {"4711"},
 				}
 			}
-			stored := end.Attempt
+			stored := end.Record
 			n, ok := endedCallback(end, time.Now())
 			require.True(t, ok)
-			require.Equal(t, stored, end.Attempt, "what is stored stays")
+			require.Equal(t, stored, end.Record, "what is stored stays")
 			text := string(n.Body)
 			switch {
 			case c.shown:
@@ -81,7 +81,7 @@ func TestEnded_DoesNotTellTheReceiverOfTheTopicToTheJobsOwnCallback(t *testing.T
 				}
 			}
 
-			end.Attempt = job.Attempt{}
+			end.Record = job.Attempt{}
 			n, ok = endedCallback(end, time.Now())
 			require.True(t, ok)
 			require.Equal(t, c.shown, !strings.Contains(string(n.Body), job.Redacted), "without an attempt: %s", n.Body)
@@ -96,7 +96,7 @@ func TestEnded_TellsTheLaneThatNamesNoReceiver(t *testing.T) {
 		"[2001:db8::1]:80": job.Redacted,
 	} {
 		own := policy.Terms{OnDelivered: callback}
-		n, ok := endedCallback(&pool.EndedJob{
+		n, ok := endedCallback(&pool.AttemptEvent{
 			Job: &store.ClaimedJob{Job: job.Job{Spec: job.Spec{
 				ID: "a", Queue: job.Queue{Topic: "pulled", Lane: lane},
 				Terms: own,

@@ -74,7 +74,7 @@ type callbackPhases struct {
 // endedCallback returns the callback about a job's end, without a lane; not ok: the job's policy has none for it. A
 // callback of the job's own does not tell the receiver that its topic or lane names: whoever registered the job may not
 // read their settings.
-func endedCallback(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
+func endedCallback(end *pool.AttemptEvent, now time.Time) (n job.New, ok bool) {
 	ended := end.Job
 	to, own, kind, state := end.Terms.OnDelivered, ended.OnDelivered, "job.delivered", job.Delivered
 	if end.Verdict.Kind == policy.Dead {
@@ -84,10 +84,10 @@ func endedCallback(end *pool.EndedJob, now time.Time) (n job.New, ok bool) {
 		return job.New{}, false
 	}
 	made := ended.Attempts
-	if end.Attempt.Kind == job.KindAttempt {
+	if end.Record.Kind == job.KindAttempt {
 		made++
 	}
-	attempt := end.Attempt
+	attempt := end.Record
 	c := endPayload{Type: kind, Timestamp: timestamp(now), Job: newCallbackJob(&ended.Job, end.URL, to.Include)}
 	if own != nil && ended.URL == "" {
 		c.Job.Lane = ended.LaneWithoutHost()

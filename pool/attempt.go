@@ -80,7 +80,9 @@ func (a *attempt) run(ctx context.Context) {
 	terms := topic.Terms(a.job.Terms)
 	request := a.request(topic, terms)
 	if verdict := policy.CheckBefore(terms, a.progress(), a.preflight(&request, topic)); verdict.Kind != 0 {
-		a.end(ctx, attemptResult{terms: terms, url: request.URL, verdict: verdict, record: a.unsentRecord(verdict)})
+		a.end(ctx, attemptResult{AttemptEvent: AttemptEvent{
+			Terms: terms, URL: request.URL, Verdict: verdict, Record: a.unsentRecord(verdict),
+		}})
 		return
 	}
 	a.deliver(ctx, request, topic, terms)
@@ -138,7 +140,7 @@ func (a *attempt) unsentRecord(v policy.Verdict) job.Attempt {
 	}
 	r := job.Attempt{
 		N: a.job.Attempts + 1, Kind: job.KindReleased, StartedAt: job.Millis(time.Now()), Verdict: v.Kind.String(),
-		Reason: v.Reason, Error: v.Note, Process: a.shard.p.process,
+		Reason: v.Reason, Error: v.Note, Process: a.shard.p.recorder.process,
 	}
 	if v.Reason == policy.ReasonInvalid {
 		r.ErrorClass = policy.ClassInvalid
@@ -156,26 +158,15 @@ func (a *attempt) deliver(ctx context.Context, request job.Request, topic policy
 	ctx, span := a.startSpan(ctx, &request)
 	result := a.send(ctx, request) // the request and its body are not used after this
 	verdict := a.judge(terms, result)
-	record := job.Attempt{
-		N: claimedJob.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(result.StartedAt),
-		Duration: policy.RoundUp(result.Duration),
-		Phases:   result.Phases.RoundUp(), RemoteAddr: result.RemoteAddr, Process: p.process,
-		Status: result.Status, Verdict: verdict.Kind.String(), Reason: verdict.Reason,
-		Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class, Header: result.Header,
-		Body: result.Body,
-	}
-	if len(record.Body) > job.MaxAttemptBody {
-		record.Body = slices.Clone(record.Body[:job.MaxAttemptBody]) // does not keep the rest in memory
-	}
+	record := p.recorder.Attempt(claimedJob.Attempts+1, &result, verdict)
 	if url != claimedJob.AttemptURL() {
 		record.URL = url
 	}
-	if verdict.Kind == policy.Released {
-		record.Kind = job.KindReleased
-	}
 	a.end(ctx, attemptResult{
-		terms: terms, url: url, verdict: verdict, record: record, result: &result, late: late, breaker: topic.Breaker,
-		concurrency: a.schedJob.Settings.Limits(topic).Concurrency, span: span,
+		AttemptEvent: AttemptEvent{
+			Terms: terms, URL: url, Verdict: verdict, Record: record, Result: &result, Late: late,
+		},
+		breaker: topic.Breaker, concurrency: a.schedJob.Settings.Limits(topic).Concurrency, span: span,
 	})
 }
 
@@ -307,17 +298,13 @@ func (a *attempt) openHeaders(r *job.Request) (wrongOrigin string, err error) {
 
 // release returns the job at once, without counting an attempt.
 func (a *attempt) release(ctx context.Context) {
-	a.end(ctx, attemptResult{verdict: policy.Verdict{Kind: policy.Released}})
+	a.end(ctx, attemptResult{AttemptEvent: AttemptEvent{Verdict: policy.Verdict{Kind: policy.Released}}})
 }
 
-// attemptResult is the result of a claimed job's attempt: its verdict, and what is recorded of it.
+// attemptResult is the result of a claimed job's attempt, and what its lane learns from it.
 type attemptResult struct {
-	terms       policy.Terms
-	url         string
-	verdict     policy.Verdict
-	record      job.Attempt    // Kind is empty: nothing is recorded
-	result      *policy.Result // nil: no request was made
-	late        time.Duration
+	AttemptEvent
+
 	breaker     policy.Breaker
 	concurrency int  // the lane's concurrency
 	span        Span // nil: none
@@ -326,37 +313,25 @@ type attemptResult struct {
 // end queues the settlement and updates the lane's state.
 func (a *attempt) end(ctx context.Context, r attemptResult) {
 	claimedJob, s, p := a.job, a.shard, a.shard.p
-	item := settlement{
-		Settlement: store.Settlement{
-			Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease,
-			Verdict: r.verdict, Attempt: r.record,
-		},
-		lane: a.schedJob.Lane,
-	}
-	if r.verdict.Kind == policy.Delivered || r.verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(EndedJob{
-			Job: claimedJob, URL: r.url, Terms: r.terms,
-			Verdict: r.verdict, Attempt: r.record,
-		})
-		CarryTrace(r.span, item.Outbox)
-	}
+	r.Namespace, r.Topic, r.Job = claimedJob.Namespace, claimedJob.Topic, claimedJob
+	item := settlement{Settlement: p.recorder.Settlement(&r.AttemptEvent, r.span), lane: a.schedJob.Lane}
 	out := sched.AttemptResult{
-		Result: r.result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency,
-		Cooldown: r.verdict.LaneWait,
+		Result: r.Result, Probe: claimedJob.Probe, Breaker: r.breaker, Concurrency: r.concurrency,
+		Cooldown: r.Verdict.LaneWait,
 	}
-	if r.verdict.Unreadable() {
+	if r.Verdict.Unreadable() {
 		out.Cause = store.CooldownUnreadable
 	}
 	switch {
-	case r.result == nil:
-	case r.result.Class == policy.ClassLocalResources && a.isHandled():
+	case r.Result == nil:
+	case r.Result.Class == policy.ClassLocalResources && a.isHandled():
 		out.Result = nil // its handler is full: nothing was tried
-	case r.result.Class == policy.ClassLocalResources:
+	case r.Result.Class == policy.ClassLocalResources:
 		out.Shortage = true
-		p.recordShortage(*r.result)
-	case r.verdict.Kind == policy.Delivered, r.result.Class == policy.ClassConsumer:
+		p.recordShortage(*r.Result)
+	case r.Verdict.Kind == policy.Delivered, r.Result.Class == policy.ClassConsumer:
 		// By the policy's success rule, or a function: its failures show nothing of a receiver.
-		out.Result = &policy.Result{Status: 200, Duration: r.result.Duration}
+		out.Result = &policy.Result{Status: 200, Duration: r.Result.Duration}
 	}
 	p.mu.Lock()
 	item.LaneChange = p.scheduler.EndAttempt(&a.schedJob, out, time.Now())
@@ -368,15 +343,7 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	if wake {
 		s.wake()
 	}
-	event := AttemptEvent{
-		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: r.verdict, Result: r.result, Late: r.late,
-		Job: claimedJob, Record: r.record, URL: r.url,
-	}
-	p.opts.Observer.AttemptEnded(event)
-	if r.span != nil {
-		r.span.End(event)
-	}
-	p.logAttempt(ctx, claimedJob, r)
+	p.recorder.Ended(ctx, r.AttemptEvent, r.span)
 }
 
 // bodySent is called by the deliverer when it has released the body.

@@ -190,7 +190,7 @@ func TestBreaker_JobsOfALostHostEndAtMaxAge(t *testing.T) {
 		reasons := make(map[string]policy.Reason)
 		run(t, s, h, func(o *pool.Options) {
 			o.Policies = fixedPolicy(topicPolicy.WithDefaults(policy.Builtin()))
-			o.Callbacks = func(end pool.EndedJob) []store.NewJob {
+			o.Callbacks = func(end pool.AttemptEvent) []store.NewJob {
 				mu.Lock()
 				defer mu.Unlock()
 				reasons[end.Job.ID] = end.Verdict.Reason

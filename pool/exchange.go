@@ -39,44 +39,13 @@ func (s *shardLoop) retryUntilAnswered(
 	ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest,
 ) (at callTimes, errs []error, claimed store.ClaimResult, err error) {
 	at.first = time.Now()
-	err = s.retryWhileUnavailable(ctx, "settle and claim", func(ctx context.Context) error {
+	err = s.exchanges.Retry(ctx, "settle and claim", func(ctx context.Context) error {
 		at.last = time.Now()
 		errs, claimed, err = s.settleAndClaim(ctx, token, items, request)
 		s.recordCallTime(time.Since(at.last))
 		return err
 	})
 	return at, errs, claimed, err
-}
-
-// retryWhileUnavailable repeats a call while the store is unavailable. An error is a rejection by the store, or the end
-// of ctx. What names the call in the log.
-func (s *shardLoop) retryWhileUnavailable(ctx context.Context, what string, call func(context.Context) error) error {
-	var pause store.Backoff
-	for {
-		err := withTimeout(ctx, call)
-		if err == nil || ctx.Err() != nil || !isUnavailable(err) {
-			return err
-		}
-		s.p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", what, "shard", s.shard, "err", err)
-		if !pause.Wait(ctx) {
-			return err
-		}
-	}
-}
-
-// callTimeout bounds one call to the store.
-const callTimeout = 10 * time.Second
-
-// withTimeout makes one call with callTimeout.
-func withTimeout(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return call(ctx)
-}
-
-// isUnavailable reports whether the store is unavailable, rather than the request rejected.
-func isUnavailable(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // retryOneByOne repeats a rejected exchange in parts, so that a job or queue that cannot be read stops no other: first
@@ -109,20 +78,22 @@ func (s *shardLoop) settle(ctx context.Context, token store.Token, items []settl
 	if len(items) == 0 {
 		return nil
 	}
-	_, errs, _, err := s.retryUntilAnswered(ctx, token, items, store.ClaimRequest{})
-	switch {
-	case err == nil:
-		s.logRefused(items, errs)
-	case ctx.Err() != nil:
-		return items
-	case len(items) == 1:
-		s.logRefused(items, []error{err})
-	default:
-		for i := range items {
-			left = append(left, s.settle(ctx, store.NewToken(), items[i:i+1])...)
+	s.exchanges.Settle(ctx, token, settlementsOf(items), func(i int, err error) {
+		if err != nil && ctx.Err() != nil && (store.IsUnavailable(err) || errors.Is(err, context.Canceled)) {
+			left = append(left, items[i])
+		} else {
+			s.logRefused(items[i:i+1], []error{err})
 		}
-	}
+	})
 	return left
+}
+
+func settlementsOf(items []settlement) []store.Settlement {
+	all := make([]store.Settlement, len(items))
+	for i := range items {
+		all[i] = items[i].Settlement
+	}
+	return all
 }
 
 // recordCallTime records the duration of a call to the shard.
@@ -137,19 +108,11 @@ func (s *shardLoop) recordCallTime(took time.Duration) {
 func (s *shardLoop) settleAndClaim(
 	ctx context.Context, token store.Token, items []settlement, request store.ClaimRequest,
 ) ([]error, store.ClaimResult, error) {
-	if len(items) == 0 {
-		claimed, err := s.store.Claim(ctx, token, request)
-		return nil, claimed, err
-	}
-	settlements := make([]store.Settlement, len(items))
-	for i := range items {
-		settlements[i] = items[i].Settlement
-	}
 	next := &request
 	if len(request.Queues) == 0 {
 		next = nil
 	}
-	return s.store.Settle(ctx, token, settlements, next)
+	return s.exchanges.SettleAndClaim(ctx, token, settlementsOf(items), next)
 }
 
 // logRefused logs refused settlements.

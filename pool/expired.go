@@ -44,7 +44,7 @@ func (s *shardLoop) endExpiredBatch(claimCtx, flushCtx context.Context) bool {
 	var claimed []store.ClaimedJob
 	var began time.Time
 	token := p.owner.NewToken()
-	err := s.retryWhileUnavailable(claimCtx, "claim expired jobs", func(ctx context.Context) (err error) {
+	err := s.exchanges.Retry(claimCtx, "claim expired jobs", func(ctx context.Context) (err error) {
 		began = time.Now()
 		claimed, err = s.store.ClaimExpired(ctx, token, store.ClaimExpiredRequest{
 			Max: expiredJobs, MaxBytes: expiredBytes, Lease: expiredLease,
@@ -78,19 +78,15 @@ func (s *shardLoop) expire(
 	p := s.p
 	topic := p.topicPolicy(sched.TopicName{Namespace: claimedJob.Namespace, Name: claimedJob.Topic})
 	terms := topic.Terms(claimedJob.Terms)
-	item := store.Settlement{Ref: claimedJob.Ref(), Queue: claimedJob.Queue, Lease: claimedJob.Lease}
-	item.Verdict = policy.CheckExpired(terms, progressOf(claimedJob, began), claimedJob.DueAt.Sub(claimedJob.Now()))
-	if item.Verdict.Kind == policy.Released {
-		return item
+	e := AttemptEvent{
+		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Job: claimedJob, Terms: terms,
+		URL:     cmp.Or(claimedJob.URL, laneURL, topic.URL),
+		Verdict: policy.CheckExpired(terms, progressOf(claimedJob, began), claimedJob.DueAt.Sub(claimedJob.Now())),
 	}
-	item.Outbox = p.opts.Callbacks(EndedJob{
-		Job: claimedJob, URL: cmp.Or(claimedJob.URL, laneURL, topic.URL), Terms: terms, Verdict: item.Verdict,
-	})
-	p.opts.Observer.AttemptEnded(AttemptEvent{
-		Namespace: claimedJob.Namespace, Topic: claimedJob.Topic, Verdict: item.Verdict, Job: claimedJob,
-	})
-	p.logAttempt(ctx, claimedJob, attemptResult{verdict: item.Verdict})
-	return item
+	if e.Verdict.Kind != policy.Released {
+		p.recorder.Ended(ctx, e, nil)
+	}
+	return p.recorder.Settlement(&e, nil)
 }
 
 // laneURLs returns the URLs in the settings of those lanes whose jobs have none.
@@ -108,7 +104,7 @@ func (s *shardLoop) laneURLs(ctx context.Context, claimed []store.ClaimedJob) ma
 		return urls
 	}
 	var lanes []store.Lane
-	err := s.retryWhileUnavailable(ctx, "read lane settings", func(ctx context.Context) (err error) {
+	err := s.exchanges.Retry(ctx, "read lane settings", func(ctx context.Context) (err error) {
 		lanes, err = store.GetLanes(ctx, s.store, queues)
 		return err
 	})

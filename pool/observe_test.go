@@ -44,10 +44,10 @@ func (e *recordingObserver) count() int { return len(e.all()) }
 // callbackRecorder returns an outbox job for each end, and records the ends.
 type callbackRecorder struct {
 	mu   sync.Mutex
-	ends []pool.EndedJob
+	ends []pool.AttemptEvent
 }
 
-func (b *callbackRecorder) callbacks(end pool.EndedJob) []store.NewJob {
+func (b *callbackRecorder) callbacks(end pool.AttemptEvent) []store.NewJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ends = append(b.ends, end)
@@ -57,7 +57,7 @@ func (b *callbackRecorder) callbacks(end pool.EndedJob) []store.NewJob {
 	return []store.NewJob{e}
 }
 
-func (b *callbackRecorder) all() []pool.EndedJob {
+func (b *callbackRecorder) all() []pool.AttemptEvent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.ends)
@@ -125,8 +125,8 @@ func TestCallbacks_AreWrittenOnceWithTheSettlement(t *testing.T) {
 		for _, end := range b.all() {
 			ends[end.Job.ID]++
 			require.NotZero(t, end.Terms.Timeout, "terms are resolved")
-			require.Equal(t, job.KindAttempt, end.Attempt.Kind)
-			require.Equal(t, end.Job.Attempts+1, end.Attempt.N)
+			require.Equal(t, job.KindAttempt, end.Record.Kind)
+			require.Equal(t, end.Job.Attempts+1, end.Record.N)
 		}
 		require.Equal(t,
 			map[string]int{"good": 1, "failing": 1, "late": 1, "cancelled": 1, "lost": 2, "released": 1}, ends)
@@ -152,7 +152,7 @@ func TestCallbacks_HaveNoAttemptForAJobWithoutARequest(t *testing.T) {
 		ends := b.all()
 		require.Len(t, ends, 2)
 		for _, end := range ends {
-			require.Zero(t, end.Attempt)
+			require.Zero(t, end.Record)
 			require.Equal(t, policy.Dead, end.Verdict.Kind)
 			reason := map[string]policy.Reason{"expired": policy.ReasonExpired, "old": policy.ReasonMaxAge}[end.Job.ID]
 			require.Equal(t, reason, end.Verdict.Reason)

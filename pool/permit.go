@@ -22,7 +22,7 @@ func (s *shardLoop) askPermits(ctx context.Context) {
 // requestPermits makes a call once.
 func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) {
 	p := s.p
-	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	callCtx, cancel := context.WithTimeout(ctx, store.CallTimeout)
 	defer cancel()
 	began := time.Now()
 	counting := p.shards[call.Shard]
@@ -32,7 +32,7 @@ func (s *shardLoop) requestPermits(ctx context.Context, call *sched.PermitCall) 
 	case err == nil:
 	case ctx.Err() != nil:
 		return // the process stops claiming
-	case len(call.Topics) > 1 && !isUnavailable(err):
+	case len(call.Topics) > 1 && !store.IsUnavailable(err):
 		s.requestPermitsOneByOne(ctx, call)
 		return
 	default:

@@ -74,9 +74,8 @@ type Options struct {
 	Owner store.LeaseOwner
 	// Grace bounds the time that Run takes to end; zero: 30 s. The last 5 s (at most half) are reserved for releasing
 	// and settling jobs.
-	Grace time.Duration
-	// Callbacks returns the callback jobs for a job's end; nil: no callbacks.
-	Callbacks func(ended EndedJob) []store.NewJob
+	Grace     time.Duration
+	Callbacks Callbacks // nil: no callbacks
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
 	// Tracer makes the spans of attempts; nil: none are made.
@@ -86,24 +85,13 @@ type Options struct {
 	Logger *slog.Logger // nil: slog.Default
 }
 
-// EndedJob is a job that was delivered or is dead.
-type EndedJob struct {
-	Job     *store.ClaimedJob
-	URL     string       // of the job, its lane or its topic; empty: none
-	Terms   policy.Terms // resolved
-	Verdict policy.Verdict
-	// Attempt is the last one; its Kind is empty when the job ended without an attempt.
-	Attempt job.Attempt
-}
-
 // Pool attempts the due jobs of a store. It does nothing until Run.
 type Pool struct {
-	opts       Options
-	log        *slog.Logger
-	attemptLog logs.Limited
-	owner      store.LeaseOwner // of its claims
-	process    string
-	shards     []*shardLoop
+	opts     Options
+	log      *slog.Logger
+	owner    store.LeaseOwner // of its claims
+	recorder *Recorder
+	shards   []*shardLoop
 	// of topics that are delivered by functions; Handle replaces the map
 	handlers    atomic.Pointer[map[sched.TopicName]Handler]
 	groups      []string // that Run serves
@@ -136,12 +124,6 @@ func New(opts Options) *Pool {
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
-	if opts.Callbacks == nil {
-		opts.Callbacks = func(EndedJob) []store.NewJob { return nil }
-	}
-	if opts.Observer == nil {
-		opts.Observer = nopObserver{}
-	}
 	p := &Pool{
 		opts: opts,
 		log:  cmp.Or(opts.Logger, slog.Default()),
@@ -157,8 +139,7 @@ func New(opts Options) *Pool {
 	if p.owner == "" {
 		p.owner = store.NewLeaseOwner()
 	}
-	p.process = ProcessName(p.owner)
-	p.attemptLog = logs.Limited{Logger: p.log, Burst: maxAttemptLines}
+	p.recorder = NewRecorder(ProcessName(p.owner), opts.Callbacks, opts.Observer, p.log)
 	p.shortageLog = logs.Limited{Logger: p.log, Interval: 10 * time.Second}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
@@ -219,7 +200,7 @@ func (p *Pool) isFull(t sched.TopicName) bool {
 
 // Process returns the name of the pool's process in attempts: the name of the host, a slash and the lease owner; at
 // most MaxProcess bytes.
-func (p *Pool) Process() string { return p.process }
+func (p *Pool) Process() string { return p.recorder.process }
 
 // MaxProcess bounds the name of a process, in bytes.
 const MaxProcess = 64
@@ -274,9 +255,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	cancelWork(errStopping)
 	close(p.quit)
 	p.waitForWorkers(flushCtx)
-	if suppressed := p.attemptLog.Suppressed(); suppressed > 0 {
-		p.log.Info("attempts left out of the log before the end", "suppressed", suppressed)
-	}
+	p.recorder.LogSuppressed()
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

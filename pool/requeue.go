@@ -71,7 +71,7 @@ func (b *requeuer) send(ctx context.Context, queues []job.Queue) {
 	if len(queues) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
 	defer cancel()
 	err := b.shard.store.Notify(ctx, queues)
 	if err == nil {

@@ -17,11 +17,13 @@ type settlement struct {
 // shardLoop makes the exchanges with one shard: one at a time, settlements and claims together. Its last group of
 // fields is guarded by the pool's mutex.
 type shardLoop struct {
-	p      *Pool
-	shard  int
-	store  shardStore
-	wakeup chan struct{} // an exchange may be due
-	quit   chan struct{} // closed when no more attempts may start
+	p     *Pool
+	shard int
+	store shardStore
+	// exchanges are those with the shard.
+	exchanges store.Exchange
+	wakeup    chan struct{} // an exchange may be due
+	quit      chan struct{} // closed when no more attempts may start
 
 	scheduler     *sched.Shard
 	settlements   []settlement  // of ended attempts, for the next exchange
@@ -39,9 +41,10 @@ type shardStore interface {
 
 func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	return &shardLoop{
-		p: p, shard: shard, store: st, scheduler: p.scheduler.Shard(shard),
-		wakeup: make(chan struct{}, 1),
-		quit:   make(chan struct{}),
+		p: p, shard: shard, store: st, exchanges: store.Exchange{Queue: st, Shard: shard, Log: p.log},
+		scheduler: p.scheduler.Shard(shard),
+		wakeup:    make(chan struct{}, 1),
+		quit:      make(chan struct{}),
 	}
 }
 

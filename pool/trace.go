@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/store"
 )
 
 // Tracer makes the spans of attempts. It must be safe for concurrent use, and fast.
@@ -36,14 +35,4 @@ func (a *attempt) startSpan(ctx context.Context, r *job.Request) (context.Contex
 	ctx, span := tracer.StartAttempt(ctx, *r, a.schedJob.Deliver, time.Time{})
 	r.Header = span.Carry(r.Header)
 	return ctx, span
-}
-
-// CarryTrace has the jobs that an attempt creates carry its trace; nil: it has no span.
-func CarryTrace(span Span, outbox []store.NewJob) {
-	if span == nil {
-		return
-	}
-	for i := range outbox {
-		outbox[i].Header = span.Carry(outbox[i].Header)
-	}
 }

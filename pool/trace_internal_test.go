@@ -17,6 +17,5 @@ func TestStartSpan_CostsNothingWithoutATracer(t *testing.T) {
 		if span != nil || started != ctx || r.Header != nil {
 			t.Error("it has a span")
 		}
-		CarryTrace(span, nil)
 	}))
 }

@@ -17,6 +17,7 @@ type queueLoop struct {
 	r        *Runner
 	queue    job.Queue
 	store    store.Queue
+	shard    int
 	notified bool // while it runs; guarded by the runner's mutex
 }
 
@@ -35,7 +36,7 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 		case <-claimCtx.Done():
 		}
 		switch {
-		case claimCtx.Err() == nil && isUnavailable(err):
+		case claimCtx.Err() == nil && store.IsUnavailable(err):
 			// The claim may have taken effect: it is repeated with its token.
 			l.r.log.Log(claimCtx, pause.Level(), "store unavailable, "+
 				"retrying", "call", "claim", "queue", l.queue.String(), "err", err)
@@ -52,9 +53,8 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 		}
 	}
 	if claimCtx.Err() != nil { // the wake-up may have been for a job that this process has not claimed
-		ctx, cancel := context.WithTimeout(settleCtx, callTimeout)
-		defer cancel()
-		_ = l.store.Notify(ctx, []job.Queue{l.queue}) // after an error the carrier notifies within a second
+		// after an error the carrier notifies within a second
+		_ = store.Call(settleCtx, func(ctx context.Context) error { return l.store.Notify(ctx, []job.Queue{l.queue}) })
 	}
 }
 
@@ -62,9 +62,11 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 // does not cancel a claim, which may have taken effect: what it claims is released.
 func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
 	started := time.Now()
-	limited, cancel := context.WithTimeout(settleCtx, callTimeout)
-	claimed, err := l.store.Claim(limited, token, *l.claimRequest())
-	cancel()
+	var claimed store.ClaimResult
+	err = store.Call(settleCtx, func(ctx context.Context) (err error) {
+		claimed, err = l.store.Claim(ctx, token, *l.claimRequest())
+		return err
+	})
 	if err != nil || len(claimed.Jobs) == 0 {
 		return false, err
 	}
@@ -86,33 +88,13 @@ func (l *queueLoop) claimRequest() *store.ClaimRequest {
 // settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and
 // the job is due again.
 func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
-	token := l.r.owner.NewToken()
-	var pause store.Backoff
-	for {
-		limited, cancel := context.WithTimeout(ctx, callTimeout)
-		errs, _, err := l.store.Settle(limited, token, []store.Settlement{s}, nil)
-		cancel()
-		switch {
-		case err == nil && errs[0] != nil:
-			l.r.log.Warn("settlement rejected, step is "+
-				"repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", errs[0])
-			return
-		case err == nil:
-			return
-		case ctx.Err() != nil || !isUnavailable(err):
+	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Log: l.r.log}
+	exchange.Settle(ctx, l.r.owner.NewToken(), []store.Settlement{s}, func(_ int, err error) {
+		if err != nil {
 			l.r.log.Error("internal job could not be settled, its step is repeated when its lease "+
 				"expires", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
-			return
 		}
-		l.r.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle", "queue",
-			l.queue.String(), "err", err)
-		pause.Wait(ctx)
-	}
-}
-
-// isUnavailable reports whether a call may succeed later.
-func isUnavailable(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	})
 }
 
 // settlement makes a step of a job and returns its settlement. No attempt is recorded.

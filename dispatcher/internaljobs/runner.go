@@ -29,8 +29,6 @@ type Step struct {
 const (
 	// StepTimeout bounds one step.
 	StepTimeout = 10 * time.Second
-	// callTimeout bounds one call to the store.
-	callTimeout = 10 * time.Second
 	// defaultWorkers is the default of Options.Workers.
 	defaultWorkers = 4
 )
@@ -88,10 +86,10 @@ func (r *Runner) Run(ctx context.Context) {
 	settleCtx, cancelSettlements := context.WithCancel(lasting)
 	defer cancelSettlements()
 	var listeners sync.WaitGroup
-	for _, shard := range r.opts.Store.Shards() {
+	for n, shard := range r.opts.Store.Shards() {
 		listeners.Go(func() {
 			r.listen(ctx, shard, func(queue job.Queue) {
-				r.start(ctx, stepCtx, settleCtx, &queueLoop{r: r, queue: queue, store: shard})
+				r.start(ctx, stepCtx, settleCtx, &queueLoop{r: r, queue: queue, store: shard, shard: n})
 			})
 		})
 	}

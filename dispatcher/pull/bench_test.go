@@ -73,7 +73,7 @@ func (fixed) OpenHeader(job.Queue, string, string) (job.HeaderSecret, error) {
 }
 func (fixed) Signer(store.Lane) (job.Signer, error) { return nil, nil }
 
-func (fixed) callbacks(pool.EndedJob) []store.NewJob { return nil }
+func (fixed) callbacks(pool.AttemptEvent) []store.NewJob { return nil }
 
 // BenchmarkPull_Batches settles batches of 32 jobs and leases the next ones, by 8 clients. An operation is one job.
 func BenchmarkPull_Batches(b *testing.B) {

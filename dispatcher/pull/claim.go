@@ -36,7 +36,7 @@ func (p *Puller) unlessLate(ctx context.Context, g grant, leased []store.LeasedJ
 // claimGranted claims as many jobs of picked queues as were granted.
 func (p *Puller) claimGranted(ctx context.Context, c *client, from *picked, g grant) ([]store.LeasedJob, error) {
 	request := p.claimRequest(c, from, g)
-	began, _, claimed, err := p.exchange(ctx, from.shard, "", nil, &request)
+	began, _, claimed, err := p.exchange(ctx, from.shard, request.Token, nil, &request)
 	if err != nil {
 		p.claimed(c.topic, from, store.ClaimResult{})
 		return nil, err
@@ -264,43 +264,17 @@ func releaseOf(j *store.ClaimedJob) store.Settlement {
 func (p *Puller) exchange(
 	ctx context.Context, n int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
 ) (began time.Time, errs []error, claimed store.ClaimResult, err error) {
-	const tryFor = 5 * time.Second
-	end := time.Now().Add(tryFor)
-	var pause store.Backoff
-	for {
-		began = time.Now()
-		errs, claimed, err = p.call(context.WithoutCancel(ctx), n, token, items, next)
-		if err == nil || !isUnavailable(err) {
-			return began, errs, claimed, err
-		}
-		p.log.Log(ctx, pause.Level(), "store unavailable, retrying", "call", "settle and claim leases", "shard", n,
-			"err", err)
-		if time.Now().After(end) || !pause.Wait(ctx) {
-			break
-		}
-	}
-	if next != nil {
+	err = p.exchanges[n].Retry(ctx, "settle and claim leases", func(context.Context) error {
+		return store.Call(context.WithoutCancel(ctx), func(ctx context.Context) error {
+			began = time.Now()
+			errs, claimed, err = p.exchanges[n].SettleAndClaim(ctx, token, items, next)
+			return err
+		})
+	})
+	if next != nil && store.IsUnavailable(err) {
 		p.inBackground(func() { p.releaseClaim(n, token, items, next) })
 	}
-	return began, nil, store.ClaimResult{}, err
-}
-
-// call makes one call.
-func (p *Puller) call(
-	ctx context.Context, n int, token store.Token, items []store.Settlement, next *store.ClaimRequest,
-) (errs []error, claimed store.ClaimResult, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if len(items) == 0 {
-		claimed, err = p.shards[n].Claim(ctx, next.Token, *next)
-		return nil, claimed, err
-	}
-	return p.shards[n].Settle(ctx, token, items, next)
-}
-
-// isUnavailable reports whether a call may succeed later.
-func isUnavailable(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return began, errs, claimed, err
 }
 
 // releaseClaim repeats a call whose result nobody waits for any more, and releases the jobs that it claimed.
@@ -309,8 +283,12 @@ func (p *Puller) releaseClaim(n int, token store.Token, items []store.Settlement
 	defer cancel()
 	var pause store.Backoff
 	for pause.Wait(ctx) && !isClosed(p.stopping) {
-		_, claimed, err := p.call(ctx, n, token, items, next)
-		if isUnavailable(err) {
+		var claimed store.ClaimResult
+		err := store.Call(ctx, func(ctx context.Context) (err error) {
+			_, claimed, err = p.exchanges[n].SettleAndClaim(ctx, token, items, next)
+			return err
+		})
+		if store.IsUnavailable(err) {
 			continue
 		}
 		if err == nil && len(claimed.Jobs) > 0 {

@@ -1,7 +1,6 @@
 package pull
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,12 +92,7 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	}, p.opts.Random())
 	item.result, item.Verdict = &result, verdict
 	item.LaneChange.Cooldown = verdict.LaneWait // a receiver that a client asked has asked for a pause
-	item.Attempt = job.Attempt{
-		N: l.Attempts + 1, Kind: job.KindAttempt, StartedAt: l.LeasedAt,
-		Duration: result.Duration, Process: p.opts.Process, Status: r.Status, Verdict: verdict.Kind.String(),
-		Reason: verdict.Reason, Error: cmp.Or(result.Error, verdict.Note), ErrorClass: result.Class,
-		Body: r.Response[:min(len(r.Response), job.MaxAttemptBody)],
-	}
+	item.Attempt = p.recorder.Attempt(l.Attempts+1, &result, verdict)
 	if l.Probe {
 		// it is left from a time when the topic was pushed: pull opens none
 		item.LaneChange.Breaker = store.CloseBreaker
@@ -143,11 +137,11 @@ func (p *Puller) startSpan(ctx context.Context, item *settled) pool.Span {
 // readForCallback reads a job that has ended, and adds the callback that its end makes. A job that is gone has no lease
 // any more.
 func (p *Puller) readForCallback(ctx context.Context, item *settled, topic policy.Topic) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.CallTimeout)
 	defer cancel()
 	found, err := p.shards[store.ShardOf(len(p.shards), item.Queue)].Get(ctx, item.Ref)
 	switch {
-	case isUnavailable(err):
+	case store.IsUnavailable(err):
 		return fmt.Errorf("read a leased job: %w", err)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		p.log.Error("leased job unreadable, it is due again when the lease "+
@@ -155,11 +149,10 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 		return store.ErrLeaseLost
 	case err == nil && found.Queue == item.Queue:
 		item.job.Job = found
-		item.Outbox = p.opts.Callbacks(pool.EndedJob{
+		item.Outbox = p.recorder.Outbox(&pool.AttemptEvent{
 			Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms),
-			Verdict: item.Verdict, Attempt: item.Attempt,
-		})
-		pool.CarryTrace(item.span, item.Outbox)
+			Verdict: item.Verdict, Record: item.Attempt,
+		}, item.span)
 	}
 	return nil
 }
@@ -168,16 +161,14 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 func (p *Puller) refuse(
 	ctx context.Context, j *store.ClaimedJob, terms policy.Terms, verdict policy.Verdict,
 ) store.Settlement {
-	item := store.Settlement{
-		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict,
-		LaneChange: store.LaneChange{Cooldown: verdict.LaneWait},
+	e := pool.AttemptEvent{
+		Namespace: j.Namespace, Topic: j.Topic, Job: j, URL: j.URL, Terms: terms, Verdict: verdict,
 	}
+	item := p.recorder.Settlement(&e, nil)
+	item.LaneChange.Cooldown = verdict.LaneWait
 	if verdict.Unreadable() {
 		item.LaneChange.Cause = store.CooldownUnreadable
 	}
-	if verdict.Kind == policy.Dead {
-		item.Outbox = p.opts.Callbacks(pool.EndedJob{Job: j, URL: j.URL, Terms: terms, Verdict: verdict})
-	}
-	p.attemptEnded(ctx, pool.AttemptEvent{Namespace: j.Namespace, Topic: j.Topic, Verdict: verdict, Job: j}, nil)
+	p.recorder.Ended(ctx, e, nil)
 	return item
 }

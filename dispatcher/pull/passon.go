@@ -67,7 +67,7 @@ func (p *Puller) passOnAll() {
 
 // notify notifies other processes of queues, by shard. After an error the carrier does within a second.
 func (p *Puller) notify(byShard [][]job.Queue) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), store.CallTimeout)
 	defer cancel()
 	for n, left := range byShard {
 		for part := range slices.Chunk(left, store.MaxBatch) {

@@ -120,7 +120,7 @@ func (f *fixture) AttemptEnded(e pool.AttemptEvent) {
 func (f *fixture) process() (p *pull.Puller, stop func()) {
 	p = pull.New(pull.Options{
 		Store: f.store, Policies: f, Owner: store.NewLeaseOwner(), Process: "here/test", Observer: f,
-		Callbacks: func(ended pool.EndedJob) []store.NewJob {
+		Callbacks: func(ended pool.AttemptEvent) []store.NewJob {
 			if ended.Terms.OnDead == nil || ended.Verdict.Kind != policy.Dead {
 				return nil
 			}

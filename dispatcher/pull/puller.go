@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -39,10 +38,9 @@ type Options struct {
 	Store    store.Store
 	Policies Policies
 	// Owner identifies the process in leases, Process in attempts.
-	Owner   store.LeaseOwner
-	Process string
-	// Callbacks returns the callback jobs for a job's end.
-	Callbacks func(ended pool.EndedJob) []store.NewJob
+	Owner     store.LeaseOwner
+	Process   string
+	Callbacks pool.Callbacks
 	// Observer is notified of each attempt that was settled; may be nil.
 	Observer pool.Observer
 	// Tracer makes the spans of attempts that were settled; nil: none are made.
@@ -55,8 +53,8 @@ type Options struct {
 const (
 	// maxBytes bounds the bodies of one answer. The first job always fits.
 	maxBytes = 4 << 20
-	// callTimeout bounds one call to the store.
-	callTimeout = 10 * time.Second
+	// tryFor bounds the time of the repeats of a call to an unavailable store.
+	tryFor = 5 * time.Second
 	// shortestWait is the time that a wake-up needs: a client that does not wait gets what is there. lookTime bounds
 	// how much longer it waits until all shards were looked at for its topic, each with a Wait of look.
 	shortestWait = 50 * time.Millisecond
@@ -68,12 +66,13 @@ const (
 type Puller struct {
 	opts       Options
 	log        *slog.Logger
-	attemptLog logs.Limited
+	recorder   *pool.Recorder
 	key        *leaseKey
 	shards     []store.Shard
-	stopping   chan struct{}  // closed when Run's context ends
-	background sync.WaitGroup // calls that no client waits for
-	clockAhead atomic.Int64   // by how much the store's clock was ahead of this process's at its last claim, in ns
+	exchanges  []store.Exchange // with them
+	stopping   chan struct{}    // closed when Run's context ends
+	background sync.WaitGroup   // calls that no client waits for
+	clockAhead atomic.Int64     // by how much the store's clock was ahead of this process's at its last claim, in ns
 
 	mu      sync.Mutex
 	topics  map[topicName]*topic
@@ -90,8 +89,11 @@ func New(opts Options) *Puller {
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), shards: opts.Store.Shards(),
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
 	}
+	for n, shard := range p.shards {
+		p.exchanges = append(p.exchanges, store.Exchange{Queue: shard, Shard: n, For: tryFor, Log: p.log})
+	}
 	p.key = newLeaseKey(opts.Store, p.log)
-	p.attemptLog = logs.Limited{Logger: p.log, Burst: 100}
+	p.recorder = pool.NewRecorder(opts.Process, opts.Callbacks, opts.Observer, p.log)
 	return p
 }
 

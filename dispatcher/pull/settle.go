@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 
@@ -194,7 +193,7 @@ func (p *Puller) settlePart(
 		}
 		next.leased = p.receive(ctx, next.client, next.from, next.grant, claimed, began)
 		return
-	case isUnavailable(err):
+	case store.IsUnavailable(err):
 		for k := range part {
 			put(k, err)
 		}
@@ -227,25 +226,14 @@ func (p *Puller) pickSettled(c *client, items []settled, byShard [][]int) *picke
 func (p *Puller) settleOn(
 	ctx context.Context, n int, token store.Token, items []store.Settlement, put func(k int, err error),
 ) {
-	_, errs, _, err := p.exchange(ctx, n, token, items, nil)
-	switch {
-	case err == nil:
-		for k, err := range errs {
-			put(k, err)
+	p.exchanges[n].Settle(context.WithoutCancel(ctx), token, items, func(k int, err error) {
+		if err != nil && !isSettled(err) && !store.IsUnavailable(err) {
+			p.log.Error("settlement of a lease rejected, its job is due again when the lease "+
+				"expires", "job", items[k].Ref.ID, "topic", items[k].Queue.Topic, "err", err)
+			err = store.ErrLeaseLost
 		}
-	case isUnavailable(err):
-		for k := range items {
-			put(k, err)
-		}
-	case len(items) == 1:
-		p.log.Error("settlement of a lease rejected, its job is due again when the lease "+
-			"expires", "job", items[0].Ref.ID, "topic", items[0].Queue.Topic, "err", err)
-		put(0, store.ErrLeaseLost)
-	default:
-		for k := range items {
-			p.settleOn(ctx, n, p.opts.Owner.NewToken(), items[k:k+1], func(_ int, err error) { put(k, err) })
-		}
-	}
+		put(k, err)
+	})
 }
 
 // settleQuietly settles what no client waits for.
@@ -269,34 +257,9 @@ func (p *Puller) observe(ctx context.Context, item *settled, err error) {
 		return
 	}
 	if item.result != nil {
-		p.attemptEnded(ctx, pool.AttemptEvent{
+		p.recorder.Ended(ctx, pool.AttemptEvent{
 			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Verdict: item.Verdict,
 			Result: item.result, Late: item.lease.Late, Job: item.job, Record: item.Attempt,
 		}, item.span)
 	}
-}
-
-// attemptEnded notifies the observer, ends the span, if there is one, and logs.
-func (p *Puller) attemptEnded(ctx context.Context, e pool.AttemptEvent, span pool.Span) {
-	if p.opts.Observer != nil {
-		p.opts.Observer.AttemptEnded(e)
-	}
-	if span != nil {
-		span.End(e)
-	}
-	if !p.log.Enabled(ctx, slog.LevelInfo) {
-		return
-	}
-	suppressed, ok := p.attemptLog.Allow()
-	if !ok {
-		return
-	}
-	log := p.log
-	if span != nil {
-		log = log.With("trace_id", span.TraceID())
-	}
-	log.LogAttrs(ctx, slog.LevelInfo, "attempt", slog.String("job", e.Job.ID), slog.String("namespace", e.Namespace),
-		slog.String("topic", e.Topic), slog.String("lane", e.Job.Lane), slog.Int("attempt", e.Record.N),
-		slog.String("verdict", e.Verdict.Kind.String()), slog.String("reason", string(e.Verdict.Reason)),
-		slog.String("err", e.Record.Error), slog.Int("suppressed", suppressed))
 }

@@ -46,7 +46,7 @@ func (p *Puller) takeStarts(ctx context.Context, t *topic, most int) (grant, err
 		return g, nil
 	}
 	shard := p.shards[store.ShardOfTopic(len(p.shards), t.namespace, t.name)]
-	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.CallTimeout)
 	defer cancel()
 	permits, err := shard.Permit(callCtx, p.opts.Owner.NewToken(), []store.PermitRequest{
 		{Namespace: t.namespace, Topic: t.name, Rate: rate, Starts: most, Slack: startSlack},
