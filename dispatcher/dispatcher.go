@@ -78,7 +78,7 @@ type Options struct {
 type Dispatcher struct {
 	opts      Options
 	log       *slog.Logger
-	store     *liveStore
+	store     *reportingStore
 	live      *livetail.Hub
 	ends      *ends.Watcher
 	sealer    *secrets.Sealer
@@ -126,18 +126,16 @@ func New(opts Options) (*Dispatcher, error) {
 		opts.Seal = seal.New()
 	}
 	log := cmp.Or(opts.Logger, slog.Default())
-	watcher := ends.New(opts.Store, opts.OneProcess, log)
-	opts.Store = watcher.Store()
 	d := &Dispatcher{
 		opts: opts,
 		log:  log,
 		live: livetail.New(opts.Store, log),
-		ends: watcher,
+		ends: ends.New(opts.Store, opts.OneProcess, log),
 
 		quit:  make(chan struct{}),
 		ended: make(chan struct{}),
 	}
-	d.store = &liveStore{router.New(opts.Store), d.live}
+	d.store = &reportingStore{router.New(opts.Store), d.jobChanged}
 	if d.Registry = opts.Registry; d.Registry == nil {
 		d.Registry = tenancy.New(opts.Store, d.log, opts.OtherStores...)
 	}
@@ -160,7 +158,8 @@ func New(opts Options) (*Dispatcher, error) {
 		Store: opts.Store, Deliverer: opts.Deliverer,
 		Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Callbacks: d.notifyEnd, Observer: liveObserver{opts.Observer, d.live}, Tracer: d.poolTracer(),
+		Callbacks: d.notifyEnd, Settled: d.settled, Observer: liveObserver{opts.Observer, d.live},
+		Tracer: d.poolTracer(),
 	})
 	d.internal = d.newRunner()
 	finding.Pool = d.pool

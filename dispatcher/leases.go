@@ -15,8 +15,8 @@ func (d *Dispatcher) newPuller() *pull.Puller {
 	owner := cmp.Or(d.opts.Owner, store.NewLeaseOwner())
 	return pull.New(pull.Options{
 		Store: d.opts.Store, Policies: pullPolicies{poolPolicies{d.policies, d.sealer}}, Owner: owner,
-		Process: pool.ProcessName(owner), Callbacks: d.notifyEnd, Observer: liveObserver{d.opts.Observer, d.live},
-		Tracer: d.poolTracer(), Random: d.opts.Random, Logger: d.log,
+		Process: pool.ProcessName(owner), Callbacks: d.notifyEnd, Settled: d.settled,
+		Observer: liveObserver{d.opts.Observer, d.live}, Tracer: d.poolTracer(), Random: d.opts.Random, Logger: d.log,
 	})
 }
 

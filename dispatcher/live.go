@@ -74,59 +74,66 @@ func jobEvent(spec *job.Spec) livetail.Event {
 	}
 }
 
-// liveStore publishes the changes of jobs.
-type liveStore struct {
+// reportingStore reports the changes of jobs by clients.
+type reportingStore struct {
 	*router.Router
-	live *livetail.Hub
+	changed func(spec *job.Spec, kind job.EventKind, fields []string, actor string)
 }
 
-// publish publishes the change of a job.
-func (s *liveStore) publish(spec *job.Spec, kind job.EventKind, fields []string, actor string) {
-	event := jobEvent(spec)
-	event.Change = livetail.Change{Kind: livetail.ChangeKind(kind), Fields: fields, Actor: actor}
-	s.live.Publish(event)
+// jobChanged is called with each change of a job by a client of this process. What its own attempts end, settled is
+// called with.
+func (d *Dispatcher) jobChanged(spec *job.Spec, kind job.EventKind, fields []string, actor string) {
+	if kind == job.EventCancelled {
+		d.ends.MayHaveEnded(spec.Ref(), nil)
+	}
+	if d.live.Wanted() {
+		event := jobEvent(spec)
+		event.Change = livetail.Change{Kind: livetail.ChangeKind(kind), Fields: fields, Actor: actor}
+		d.live.Publish(event)
+	}
 }
+
+// settled is called with each settlement of this process that was not refused.
+func (d *Dispatcher) settled(s *store.Settlement) { d.ends.MayHaveEnded(s.Ref, s) }
 
 // Insert is Router.Insert.
-func (s *liveStore) Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult {
+func (s *reportingStore) Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult {
 	results := s.Router.Insert(ctx, jobs)
-	if s.live.Wanted() {
-		for i := range results {
-			if results[i].Err == nil && results[i].Outcome == store.Created {
-				s.publish(&jobs[i].Spec, job.EventCreated, nil, jobs[i].CreatedBy)
-			}
+	for i := range results {
+		if results[i].Err == nil && results[i].Outcome == store.Created {
+			s.changed(&jobs[i].Spec, job.EventCreated, nil, jobs[i].CreatedBy)
 		}
 	}
 	return results
 }
 
 // Replace is Router.Replace.
-func (s *liveStore) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
+func (s *reportingStore) Replace(ctx context.Context, ref job.Ref, replacement store.Replacement) (job.Job, error) {
 	found, err := s.Router.Replace(ctx, ref, replacement)
-	if err == nil && s.live.Wanted() {
-		s.publish(&found.Spec, replacement.Kind, replacement.Fields, replacement.Actor)
+	if err == nil {
+		s.changed(&found.Spec, replacement.Kind, replacement.Fields, replacement.Actor)
 	}
 	return found, err
 }
 
 // Revive is Router.Revive.
-func (s *liveStore) Revive(ctx context.Context, items []store.Revival) []store.ReviveResult {
+func (s *reportingStore) Revive(ctx context.Context, items []store.Revival) []store.ReviveResult {
 	results := s.Router.Revive(ctx, items)
-	if s.live.Wanted() {
-		for i, item := range items {
-			if results[i].Err == nil {
-				s.publish(&results[i].Job.Spec, job.EventRevived, nil, item.Actor)
-			}
+	for i := range results {
+		if results[i].Err == nil {
+			s.changed(&results[i].Job.Spec, job.EventRevived, nil, items[i].Actor)
 		}
 	}
 	return results
 }
 
 // Cancel is Router.Cancel.
-func (s *liveStore) Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error) {
+func (s *reportingStore) Cancel(
+	ctx context.Context, ref job.Ref, cancellation store.Cancellation,
+) (job.Job, error) {
 	found, err := s.Router.Cancel(ctx, ref, cancellation)
-	if err == nil && s.live.Wanted() {
-		s.publish(&found.Spec, job.EventCancelled, nil, cancellation.Actor)
+	if err == nil {
+		s.changed(&found.Spec, job.EventCancelled, nil, cancellation.Actor)
 	}
 	return found, err
 }

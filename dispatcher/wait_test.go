@@ -13,6 +13,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -51,6 +52,52 @@ func TestWaitForEnd_ReturnsTheAnswerOfTheReceiverInAllProcesses(t *testing.T) {
 		waiting.Wait()
 		require.Len(t, rec.calls(), 2)
 	})
+}
+
+func TestWaitForEnd_ReturnsAtOnceWhenAClientOfTheProcessEndsTheJob(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, d *dispatcher.Dispatcher) job.State{
+		"cancelled": func(t *testing.T, d *dispatcher.Dispatcher) job.State {
+			_, err := d.Cancel(t.Context(), jobOf("a").Ref(), store.Cancellation{})
+			require.NoError(t, err)
+			return job.Cancelled
+		},
+		"leased and done": func(t *testing.T, d *dispatcher.Dispatcher) job.State {
+			leased, err := d.Lease(t.Context(), store.LeaseRequest{
+				Namespace: job.DefaultNamespace, Topic: "pulled", Max: 1, Wait: time.Minute, Lease: time.Minute,
+			})
+			require.NoError(t, err)
+			require.Len(t, leased, 1)
+			errs, _, err := d.SettleLeases(t.Context(), job.DefaultNamespace,
+				[]store.LeaseReport{{Lease: leased[0].ClientLease, Result: store.LeaseDone}}, nil)
+			require.NoError(t, err)
+			require.NoError(t, errs[0])
+			return job.Delivered
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, dispatcher.Options{
+					Store: storetest.NewModel(storetest.ModelOptions{}), RegisterOnly: true, OneProcess: true,
+				})
+				_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "pulled", 0, func(p *policy.Topic) error {
+					p.Deliver = policy.DeliverPull
+					return nil
+				})
+				require.NoError(t, err)
+				r.register(t, job.New{Spec: job.Spec{ID: "a", Queue: job.Queue{Topic: "pulled"}}})
+				waited := make(chan job.State)
+				go func() {
+					found, err := r.WaitForEnd(t.Context(), jobOf("a"), time.Minute)
+					assert.NoError(t, err)
+					waited <- found.State
+				}()
+				synctest.Wait()
+				state, began := end(t, r.Dispatcher), time.Now()
+				require.Equal(t, state, <-waited)
+				require.Less(t, time.Since(began), withinHere)
+			})
+		})
+	}
 }
 
 func TestWaitForEnd_ReturnsTheJobAsItIsWhenTheProcessStops(t *testing.T) {

@@ -76,6 +76,8 @@ type Options struct {
 	// and settling jobs.
 	Grace     time.Duration
 	Callbacks Callbacks // nil: no callbacks
+	// Settled is that of store.Exchange.
+	Settled func(*store.Settlement)
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
 	// Tracer makes the spans of attempts; nil: none are made.

@@ -28,7 +28,9 @@ type Exchange struct {
 	Shard int // its number, for the log
 	// For bounds the time of the repeats of a call; zero: until its context ends.
 	For time.Duration
-	Log *slog.Logger
+	// Settled is called with each settlement that was not refused: it may have ended its job; nil: it is not.
+	Settled func(*Settlement)
+	Log     *slog.Logger
 }
 
 // Retry repeats a call while the store is unavailable. An error is a rejection by the store, or the last one before the
@@ -56,7 +58,13 @@ func (e *Exchange) SettleAndClaim(
 		claimed, err := e.Queue.Claim(ctx, token, *next)
 		return nil, claimed, err
 	}
-	return e.Queue.Settle(ctx, token, items, next)
+	errs, claimed, err := e.Queue.Settle(ctx, token, items, next)
+	for i, refused := range errs {
+		if refused == nil && e.Settled != nil {
+			e.Settled(&items[i])
+		}
+	}
+	return errs, claimed, err
 }
 
 // Settle writes settlements, one by one after a rejection of all. put takes the error of each item: nil, the reason why
@@ -64,7 +72,7 @@ func (e *Exchange) SettleAndClaim(
 func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, put func(i int, err error)) {
 	var errs []error
 	err := e.Retry(ctx, "settle", func(ctx context.Context) (err error) {
-		errs, _, err = e.Queue.Settle(ctx, token, items, nil)
+		errs, _, err = e.SettleAndClaim(ctx, token, items, nil)
 		return err
 	})
 	switch {

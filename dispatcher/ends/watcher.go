@@ -30,7 +30,7 @@ const (
 
 // Watcher notifies callers of Wait when their job may have ended.
 type Watcher struct {
-	store   *watchedStore
+	shards  []store.Shard
 	every   time.Duration // the pause between two calls of a shard
 	log     *slog.Logger
 	wake    []chan struct{} // for the poll loop of each shard: there are jobs to ask for
@@ -52,22 +52,18 @@ type watchedJob struct {
 // New returns a Watcher of a store's jobs. alone: no other process uses the store.
 func New(s store.Store, alone bool, log *slog.Logger) *Watcher {
 	w := &Watcher{
-		store: &watchedStore{Store: s}, every: PollEvery, log: log, stopped: make(chan struct{}),
+		shards: s.Shards(), every: PollEvery, log: log, stopped: make(chan struct{}),
 		jobs: make(map[job.Ref]*watchedJob),
 	}
 	if alone {
 		w.every = PollAloneEvery
 	}
-	for _, shard := range s.Shards() {
-		w.store.shards = append(w.store.shards, watchedShard{shard, w})
+	for range w.shards {
 		w.wake = append(w.wake, make(chan struct{}, 1))
 		w.polled = append(w.polled, make(map[job.Ref]struct{}))
 	}
 	return w
 }
-
-// Store returns the store that the process must use, so that Wait returns at once when the process itself ends a job.
-func (w *Watcher) Store() store.Store { return w.store }
 
 // Waiting returns the number of callers of Wait.
 func (w *Watcher) Waiting() int { return int(w.waiting.Load()) }
@@ -208,9 +204,12 @@ func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
 	}
 }
 
-// notify wakes the callers that wait for a job, because it may have ended: by a settlement of this process if settled
-// is not nil.
-func (w *Watcher) notify(ref job.Ref, settled *store.Settlement) {
+// MayHaveEnded wakes the callers that wait for a job, because it may have ended: by a settlement of this process if
+// settled is not nil. Any verdict may end a job, because it may be marked as cancelled.
+func (w *Watcher) MayHaveEnded(ref job.Ref, settled *store.Settlement) {
+	if w.waiting.Load() == 0 {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if watched := w.jobs[ref]; watched != nil {
@@ -303,7 +302,7 @@ func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) er
 		}
 		for i, status := range statuses {
 			if !status.Unfinished() {
-				w.notify(part[i], nil)
+				w.MayHaveEnded(part[i], nil)
 			}
 		}
 	}
@@ -314,5 +313,5 @@ func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) er
 func (w *Watcher) known(ctx context.Context, shard int, refs []job.Ref) ([]store.IDStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return w.store.shards[shard].Known(ctx, refs)
+	return w.shards[shard].Known(ctx, refs)
 }

@@ -50,7 +50,7 @@ func newProcessOn(t *testing.T, s store.Store, alone bool) *process {
 		counting.shards = append(counting.shards, countingShard{shard, counting})
 	}
 	w := ends.New(counting, alone, slog.New(slog.DiscardHandler))
-	p := &process{Watcher: w, Router: router.New(w.Store()), store: counting}
+	p := &process{Watcher: w, Router: router.New(counting), store: counting}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(ctx) }()
@@ -112,14 +112,23 @@ func (p *process) claim(t *testing.T, id string) store.ClaimedJob {
 // settle settles a claimed job.
 func (p *process) settle(t *testing.T, j store.ClaimedJob, verdict policy.Verdict) {
 	t.Helper()
-	errs, _, err := p.Shards()[p.ShardOf(j.Queue)].Settle(t.Context(), store.NewToken(), []store.Settlement{
-		{
-			Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict,
-			Attempt: job.Attempt{N: 1, Kind: job.KindAttempt},
-		},
-	}, nil)
-	require.NoError(t, err)
-	require.NoError(t, errs[0])
+	exchange := store.Exchange{
+		Queue:   p.Shards()[p.ShardOf(j.Queue)],
+		Settled: func(s *store.Settlement) { p.MayHaveEnded(s.Ref, s) },
+	}
+	exchange.Settle(t.Context(), store.NewToken(), []store.Settlement{{
+		Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: verdict,
+		Attempt: job.Attempt{N: 1, Kind: job.KindAttempt},
+	}}, func(_ int, err error) { require.NoError(t, err) })
+}
+
+// Cancel cancels a job.
+func (p *process) Cancel(ctx context.Context, ref job.Ref, c store.Cancellation) (job.Job, error) {
+	cancelled, err := p.Router.Cancel(ctx, ref, c)
+	if err == nil {
+		p.MayHaveEnded(ref, nil)
+	}
+	return cancelled, err
 }
 
 // waited is the result of a Wait.

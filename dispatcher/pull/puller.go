@@ -41,6 +41,8 @@ type Options struct {
 	Owner     store.LeaseOwner
 	Process   string
 	Callbacks pool.Callbacks
+	// Settled is that of store.Exchange.
+	Settled func(*store.Settlement)
 	// Observer is notified of each attempt that was settled; may be nil.
 	Observer pool.Observer
 	// Tracer makes the spans of attempts that were settled; nil: none are made.
@@ -90,7 +92,9 @@ func New(opts Options) *Puller {
 		stopping: make(chan struct{}), topics: make(map[topicName]*topic), changed: make(chan struct{}),
 	}
 	for n, shard := range p.shards {
-		p.exchanges = append(p.exchanges, store.Exchange{Queue: shard, Shard: n, For: tryFor, Log: p.log})
+		p.exchanges = append(p.exchanges, store.Exchange{
+			Queue: shard, Shard: n, For: tryFor, Settled: opts.Settled, Log: p.log,
+		})
 	}
 	p.key = newLeaseKey(opts.Store, p.log)
 	p.recorder = pool.NewRecorder(opts.Process, opts.Callbacks, opts.Observer, p.log)
