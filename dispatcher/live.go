@@ -119,9 +119,9 @@ func (s *reportingStore) Replace(ctx context.Context, ref job.Ref, replacement s
 // Revive is Router.Revive.
 func (s *reportingStore) Revive(ctx context.Context, items []store.Revival) []store.ReviveResult {
 	results := s.Router.Revive(ctx, items)
-	for i := range results {
+	for i, item := range items {
 		if results[i].Err == nil {
-			s.changed(&results[i].Job.Spec, job.EventRevived, nil, items[i].Actor)
+			s.changed(&results[i].Job.Spec, job.EventRevived, nil, item.Actor)
 		}
 	}
 	return results
