@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
@@ -23,8 +22,8 @@ func (a *api) laneEndpoints() []endpoint {
 		at("PUT "+lane, access.ChangeLane, ofPath, a.on(onStore.putLane), query(dryRun), ofSettings),
 		at("PATCH "+lane, access.ChangeLane, ofPath, a.on(onStore.patchLane), ofSettings),
 		at("DELETE "+lane, access.DeleteLane, ofPath, a.on(onStore.deleteLane), ofSettings),
-		at("POST "+lane+"/pause", access.PauseLane, ofPath, a.on(onStore.pauseLane), ofSettings),
-		at("POST "+lane+"/resume", access.ResumeLane, ofPath, a.on(onStore.resumeLane), ofSettings),
+		at("POST "+lane+"/pause", access.PauseLane, ofPath, a.on(pauseLane), ofSettings),
+		at("POST "+lane+"/resume", access.ResumeLane, ofPath, a.on(resumeLane), ofSettings),
 	}
 }
 
@@ -120,37 +119,15 @@ func (a *api) decodeLane(
 	}, dry), write)
 }
 
-// pauseLane pauses a lane.
-func (a onStore) pauseLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := request.PathNewQueue(r)
-	if err != nil {
-		return err
-	}
-	note, err := request.ReadPause(w, r)
-	if err != nil {
-		return err
-	}
-	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
-		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
-		stored.Paused = true
-		return nil
-	}, a.store.ChangeLane)
-}
-
-// resumeLane resumes a lane.
-func (a onStore) resumeLane(w http.ResponseWriter, r *http.Request) error {
-	q, err := request.PathNewQueue(r)
-	if err == nil {
-		err = content.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	return a.changeLane(w, r, q, func(stored *policy.Lane) error {
-		stored.Paused, stored.Pause = false, policy.Pause{}
-		return nil
-	}, a.store.ChangeLane)
-}
+// pauseLane and resumeLane pause and resume a lane.
+var pauseLane, resumeLane = pauses(
+	func(_ onStore, r *http.Request) (job.Queue, error) { return request.PathNewQueue(r) },
+	func(a onStore, w http.ResponseWriter, r *http.Request, q job.Queue, set setPause) error {
+		return a.changeLane(w, r, q, func(stored *policy.Lane) error {
+			set(&stored.Paused, &stored.Pause)
+			return nil
+		}, a.store.ChangeLane)
+	})
 
 // changeLane changes a lane's settings and answers with them.
 func (a *api) changeLane(
@@ -191,18 +168,10 @@ func (a onStore) deleteLane(w http.ResponseWriter, r *http.Request) error {
 
 // noLane explains how a lane gets settings.
 func noLane(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound,
-			"the lane has no settings: create them with PUT, or use its topic's")
-	}
-	return err
+	return orNotFound(err, "the lane has no settings: create them with PUT, or use its topic's")
 }
 
 // answerLane answers with a lane and the durability of its change.
 func answerLane(w http.ResponseWriter, r *http.Request, l store.Lane) {
-	w.Header().Set("Etag", content.ETag(l.Revision))
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
-		o.Lane(&l)
-	})
+	answerDocument(w, r, http.StatusOK, l.Revision, func(o *response.Buffer) { o.Lane(&l) })
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
@@ -50,7 +49,7 @@ func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
 	if same, err := notModified(w, r, found.Revision); same || err != nil {
 		return err
 	}
-	answerNamespace(w, &found)
+	answerDocument(w, r, http.StatusOK, found.Revision, func(o *response.Buffer) { o.Members(&found) })
 	return nil
 }
 
@@ -77,7 +76,7 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answerNamespace(w, &put)
+	answerDocument(w, r, http.StatusOK, put.Revision, func(o *response.Buffer) { o.Members(&put) })
 	return nil
 }
 
@@ -111,15 +110,4 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 }
 
 // noNamespace explains a namespace that was not found.
-func noNamespace(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such namespace: create it with PUT")
-	}
-	return err
-}
-
-// answerNamespace answers with a namespace.
-func answerNamespace(w http.ResponseWriter, n *job.Namespace) {
-	w.Header().Set("Etag", content.ETag(n.Revision))
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(n) })
-}
+func noNamespace(err error) error { return orNotFound(err, "no such namespace: create it with PUT") }

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/schedule"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -32,8 +30,8 @@ func (a *api) scheduleEndpoints() []endpoint {
 		at("PUT "+schedule, access.ChangeSchedule, ofRequest, a.on(onStore.putSchedule), query(dryRun), ofSettings),
 		at("DELETE "+schedule, access.DeleteSchedule, ofSchedule, a.on(onStore.deleteSchedule), ofSettings),
 		at("POST "+schedule+"/run", access.RunSchedule, ofSchedule, a.on(onStore.runSchedule)),
-		at("POST "+schedule+"/pause", access.PauseSchedule, ofSchedule, a.on(onStore.pauseSchedule), ofSettings),
-		at("POST "+schedule+"/resume", access.ResumeSchedule, ofSchedule, a.on(onStore.resumeSchedule), ofSettings),
+		at("POST "+schedule+"/pause", access.PauseSchedule, ofSchedule, a.on(pauseSchedule), ofSettings),
+		at("POST "+schedule+"/resume", access.ResumeSchedule, ofSchedule, a.on(resumeSchedule), ofSettings),
 		at("POST "+schedule+"/backfill", access.BackfillSchedule, ofSchedule, a.on(onStore.backfill), conditional),
 	}
 }
@@ -88,37 +86,15 @@ func checkScheduleOf(r *http.Request) func(*store.Schedule) error {
 	return func(s *store.Schedule) error { return checkScheduleTopic(r.Context(), s) }
 }
 
-// pauseSchedule pauses a schedule.
-func (a onStore) pauseSchedule(w http.ResponseWriter, r *http.Request) error {
-	name, err := request.PathSchedule(r)
-	if err != nil {
-		return err
-	}
-	note, err := request.ReadPause(w, r)
-	if err != nil {
-		return err
-	}
-	return a.changeSchedule(w, r, name, http.StatusOK, func(stored *store.Schedule) error {
-		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
-		stored.Paused = true
-		return nil
+// pauseSchedule and resumeSchedule pause and resume a schedule.
+var pauseSchedule, resumeSchedule = pauses(
+	func(_ onStore, r *http.Request) (string, error) { return request.PathSchedule(r) },
+	func(a onStore, w http.ResponseWriter, r *http.Request, name string, set setPause) error {
+		return a.changeSchedule(w, r, name, http.StatusOK, func(stored *store.Schedule) error {
+			set(&stored.Paused, &stored.Pause)
+			return nil
+		})
 	})
-}
-
-// resumeSchedule resumes a schedule.
-func (a onStore) resumeSchedule(w http.ResponseWriter, r *http.Request) error {
-	name, err := request.PathSchedule(r)
-	if err == nil {
-		err = content.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	return a.changeSchedule(w, r, name, http.StatusOK, func(stored *store.Schedule) error {
-		stored.Paused, stored.Pause = false, policy.Pause{}
-		return nil
-	})
-}
 
 // backfill runs the ticks of a past time, or counts them.
 func (a onStore) backfill(w http.ResponseWriter, r *http.Request) error {
@@ -329,18 +305,11 @@ func (a *api) preview(w http.ResponseWriter, r *http.Request) error {
 
 // answerSchedule answers with a schedule.
 func (a onStore) answerSchedule(w http.ResponseWriter, r *http.Request, status int, s *store.Schedule) {
-	w.Header().Set("Etag", content.ETag(s.Revision))
 	hideTemplate(r, &s.Job)
-	response.Answer(w, status, func(o *response.Buffer) {
-		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
-		o.Schedule(s)
-	})
+	answerDocument(w, r, status, s.Revision, func(o *response.Buffer) { o.Schedule(s) })
 }
 
 // noSchedule explains how a schedule is created.
 func noSchedule(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such schedule: create it with PUT /v1/schedules/NAME")
-	}
-	return err
+	return orNotFound(err, "no such schedule: create it with PUT /v1/schedules/NAME")
 }

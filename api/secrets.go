@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/ringback/ringback/api/content"
@@ -82,11 +81,8 @@ func (a onStore) removeSecret(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err = a.store.RemoveSecret(r.Context(), owner, r.PathValue("id"), ifRevision)
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such secret")
-	}
 	if err != nil {
-		return err
+		return orNotFound(err, "no such secret")
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

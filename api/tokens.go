@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
-	"github.com/ringback/ringback/store"
 )
 
 func (a *api) tokenEndpoints() []endpoint {
@@ -129,10 +127,7 @@ func (a *api) revokeToken(w http.ResponseWriter, r *http.Request) error {
 
 // noToken explains a token that was not found.
 func noToken(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such token: it was revoked, or never existed")
-	}
-	return err
+	return orNotFound(err, "no such token: it was revoked, or never existed")
 }
 
 // whoami answers with whose the request is.

@@ -25,8 +25,8 @@ func (a *api) topicEndpoints() []endpoint {
 		at("PUT "+topic, access.ChangeTopic, ofPath, a.on(onStore.putTopic), query(dryRun, "defaults"), ofSettings),
 		at("PATCH "+topic, access.ChangeTopic, ofPath, a.on(onStore.patchTopic), ofSettings),
 		at("DELETE "+topic, access.DeleteTopic, ofPath, a.on(onStore.deleteTopic), query("purge"), ofSettings),
-		at("POST "+topic+"/pause", access.PauseTopic, ofPath, a.on(onStore.pause), ofSettings),
-		at("POST "+topic+"/resume", access.ResumeTopic, ofPath, a.on(onStore.resume), ofSettings),
+		at("POST "+topic+"/pause", access.PauseTopic, ofPath, a.on(pauseTopic), ofSettings),
+		at("POST "+topic+"/resume", access.ResumeTopic, ofPath, a.on(resumeTopic), ofSettings),
 	}
 }
 
@@ -120,37 +120,15 @@ func (a onStore) decodeTopic(
 	}, write)
 }
 
-// pause pauses a topic.
-func (a onStore) pause(w http.ResponseWriter, r *http.Request) error {
-	name, err := a.knownTopic(r)
-	if err != nil {
-		return err
-	}
-	note, err := request.ReadPause(w, r)
-	if err != nil {
-		return err
-	}
-	return a.changeTopic(w, r, name, false, true, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-		stored.Pause = request.NewPause(r, stored.Paused, stored.Pause, note)
-		stored.Paused = true
-		return stored, nil
-	}, a.store.ChangeTopic)
-}
-
-// resume resumes a topic.
-func (a onStore) resume(w http.ResponseWriter, r *http.Request) error {
-	name, err := a.knownTopic(r)
-	if err == nil {
-		err = content.RequireNoBody(r)
-	}
-	if err != nil {
-		return err
-	}
-	return a.changeTopic(w, r, name, false, true, func(stored policy.Topic) (policy.Topic, *response.Problem) {
-		stored.Paused, stored.Pause = false, policy.Pause{}
-		return stored, nil
-	}, a.store.ChangeTopic)
-}
+// pauseTopic and resumeTopic pause and resume a topic.
+var pauseTopic, resumeTopic = pauses(onStore.knownTopic,
+	func(a onStore, w http.ResponseWriter, r *http.Request, name string, set setPause) error {
+		change := func(stored policy.Topic) (policy.Topic, *response.Problem) {
+			set(&stored.Paused, &stored.Pause)
+			return stored, nil
+		}
+		return a.changeTopic(w, r, name, false, true, change, a.store.ChangeTopic)
+	})
 
 // deleteTopic removes a topic, and with purge=true its unfinished jobs and dead letters before.
 func (a onStore) deleteTopic(w http.ResponseWriter, r *http.Request) error {
@@ -287,29 +265,14 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 	return response.Invalid(errs...)
 }
 
-// notModified answers a GET whose If-None-Match names the revision, and reports whether it did.
-func notModified(w http.ResponseWriter, r *http.Request, revision int64) (bool, error) {
-	same, err := content.NotModified(r, revision)
-	if same {
-		w.Header().Set("Etag", content.ETag(revision))
-		w.WriteHeader(http.StatusNotModified)
-	}
-	return same, err
-}
-
 // noTopic explains how a topic is created.
 func noTopic(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such topic: create it with PUT, or register a job")
-	}
-	return err
+	return orNotFound(err, "no such topic: create it with PUT, or register a job")
 }
 
 // answerTopic answers with a topic and the durability of its change.
 func (a onStore) answerTopic(w http.ResponseWriter, r *http.Request, t store.Topic, defaults bool) {
-	w.Header().Set("Etag", content.ETag(t.Revision))
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
-		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+	answerDocument(w, r, http.StatusOK, t.Revision, func(o *response.Buffer) {
 		o.Topic(&t, a.shownPolicy(r.Context(), &t, defaults))
 	})
 }

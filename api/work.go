@@ -170,11 +170,8 @@ func (a onStore) findWork(r *http.Request) (store.Work, error) {
 }
 
 func answerWork(w http.ResponseWriter, found store.Work, err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return response.NewProblem(response.NotFound, "no such work, or its retention has ended")
-	}
 	if err != nil {
-		return err
+		return orNotFound(err, "no such work, or its retention has ended")
 	}
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Work(&found) })
 	return nil
