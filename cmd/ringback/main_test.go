@@ -178,6 +178,7 @@ func TestEnvironment_OfAnotherProgramStopsNoCommand(t *testing.T) {
 }
 
 func TestEnvironment_ErrorsNameTheVariable(t *testing.T) {
+	t.Chdir(t.TempDir()) // a store may be made before a file is read
 	for name, command := range map[string]string{
 		"RINGBACK_ADDR": "serve", "RINGBACK_GRACE": "serve", "RINGBACK_LOG": "serve", "RINGBACK_ROLES": "serve",
 		"RINGBACK_TOKEN_FILE": "serve", "RINGBACK_CA_FILE": "serve", "RINGBACK_CONFIG": "serve",
