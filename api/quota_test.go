@@ -24,9 +24,9 @@ func TestNamespace_ReadsAndShowsItsQuota(t *testing.T) {
 		require.JSONEq(t, shown, strings.TrimSuffix(strings.TrimSpace(got), "}"))
 	}
 	for quota, detail := range map[string]string{
-		`{"bytes": 0}`:      "must be 1 or more",
-		`{"bytes": -1}`:     "must be 1 or more",
-		`{"bytes": "0GiB"}`: "must be 1 or more",
+		`{"bytes": 0}`:      "must be 1 B or more",
+		`{"bytes": -1}`:     "must be 1 B or more",
+		`{"bytes": "0GiB"}`: "must be 1 B or more",
 		`{"bytes": "1GB"}`:  "is not a size such as 256MiB, 1GiB or 512B",
 	} {
 		answer := call(t, h, http.MethodPut, "/v1/namespaces/a", `{"quota": `+quota+`}`)

@@ -16,16 +16,15 @@ import (
 //	or=TEXT   answers show the text for the zero value
 //	answer    only answers have it
 //	size      a number of bytes, such as "256MiB"
-//	zero      0 is a value of requests
+//	zero      0 is a value of requests, not out of range; of a field that is a pointer it always is
 //	empty     the empty text is a value of requests
 //	default   null in a request stands for the default, as if the member was left out
 //	editable  an edit of a job may change it
 //	nullable  the same, also to null
 type Member struct {
-	Name    string
-	Pointer string  // JSON pointer in the struct
-	Offset  uintptr // of the field in the struct
-	Type    reflect.Type
+	Name   string
+	Offset uintptr // of the field in the struct
+	Type   reflect.Type
 
 	index   []int
 	options []string
@@ -78,7 +77,7 @@ func appendMembers(all []Member, t reflect.Type, index []int, offset uintptr) []
 		name, options := memberOf(f)
 		switch {
 		case name != "":
-			all = append(all, Member{name, "/" + name, offset + f.Offset, f.Type, at, options})
+			all = append(all, Member{name, offset + f.Offset, f.Type, at, options})
 		case f.Anonymous && f.Type.Kind() == reflect.Struct, slices.Contains(options, "inline"):
 			all = appendMembers(all, f.Type, at, offset+f.Offset)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-playground/validator/v10"
 
@@ -72,8 +73,8 @@ var checks = map[string]struct {
 	},
 	"namespace": {IsNamespace, NamespaceRule},
 	"media_type": {
-		func(s string) bool { return len(s) <= 255 && IsFieldValue(s) },
-		"must be a media type of at most 255 B, without line breaks and control characters",
+		func(s string) bool { return utf8.RuneCountInString(s) <= 255 && IsFieldValue(s) },
+		"must be a media type of at most 255 characters, without line breaks and control characters",
 	},
 	"status":     {isStatus, `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`},
 	"any_status": {isAnyStatus, `must be a status of 200 to 599 such as "200", or a class such as "2xx"`},
@@ -100,8 +101,8 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// ruleOf returns the rule of a field with tags of the validator, as errors say it.
-func ruleOf(tags string, t reflect.Type) string {
+// ruleOf returns the rule of a field with tags of the validator, as errors say it. unit follows a number.
+func ruleOf(tags string, t reflect.Type, unit string) string {
 	for name, alias := range aliases {
 		tags = strings.ReplaceAll(","+tags+",", ","+name+",", ","+alias+",")
 	}
@@ -122,7 +123,7 @@ func ruleOf(tags string, t reflect.Type) string {
 			}
 		}
 	}
-	verb, unit := "must be ", ""
+	verb := "must be "
 	switch t.Kind() {
 	case reflect.Slice:
 		verb, unit = "must have ", " entries"

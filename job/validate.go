@@ -137,15 +137,19 @@ func Check(of any) []FieldError {
 func fieldError(root reflect.Type, f validator.FieldError) FieldError {
 	var pointer strings.Builder
 	var field reflect.StructField
-	rule := ""
+	rule, unit := "", ""
 	for _, step := range strings.Split(f.StructNamespace(), ".")[1:] {
-		name, index, element := strings.Cut(step, "[")
-		field, _ = root.FieldByName(name)
+		goName, index, element := strings.Cut(step, "[")
+		field, _ = root.FieldByName(goName)
 		if root = field.Type; root.Kind() == reflect.Pointer {
 			root = root.Elem()
 		}
-		if name, _ := memberOf(field); name != "" { // else it is embedded
+		name, options := memberOf(field)
+		if name != "" { // else it is embedded
 			pointer.WriteString("/" + name)
+		}
+		if slices.Contains(options, "size") {
+			unit = " B"
 		}
 		var ofElements string
 		rule, ofElements, _ = strings.Cut(field.Tag.Get("validate"), ",dive,")
@@ -154,7 +158,7 @@ func fieldError(root reflect.Type, f validator.FieldError) FieldError {
 			rule, root = ofElements, root.Elem()
 		}
 	}
-	detail := ruleOf(rule, root)
+	detail := ruleOf(rule, root, unit)
 	if detail == "" {
 		value, _ := f.Value().(string)
 		detail = checkURL(value)

@@ -50,7 +50,7 @@ type Topic struct {
 	KeepDelivered Retention `json:"keep_delivered,omitzero" api:"keep_delivered"`
 	KeepDead      Retention `json:"keep_dead,omitzero" api:"keep_dead"`
 	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
-	IDWindow *time.Duration `json:"id_window,omitempty" api:"id_window,zero" validate:"omitnil,window"`
+	IDWindow *time.Duration `json:"id_window,omitempty" api:"id_window" validate:"omitnil,window"`
 	// ManagedBy names the files that set the policy; empty: none.
 	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
 	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
@@ -61,7 +61,7 @@ type Topic struct {
 // Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes
 // the default; zero keeps none.
 type Retention struct {
-	For      *time.Duration `json:"for,omitempty" api:"for,zero" validate:"omitnil,ahead"`
+	For      *time.Duration `json:"for,omitempty" api:"for" validate:"omitnil,ahead"`
 	Max      *int64         `json:"max,omitempty" api:"max" validate:"omitnil,min=0,max=1000000000"`
 	MaxBytes *int64         `json:"max_bytes,omitempty" api:"max_bytes,size" validate:"omitnil,min=0"`
 }

@@ -24,7 +24,7 @@ type AttemptEvent struct {
 	Late time.Duration
 	// Job is the claimed job. It is valid until AttemptEnded returns.
 	Job *store.ClaimedJob
-	// Terms are the resolved terms of the job.
+	// Terms are the resolved terms of a job that ended; of others they may be zero.
 	Terms policy.Terms
 	// Record is the entry in the job's history; its Kind is empty if there is none.
 	Record job.Attempt

@@ -67,8 +67,8 @@ func (e *Exchange) SettleAndClaim(
 	return errs, claimed, err
 }
 
-// Settle writes settlements, one by one after a rejection of all. put takes the error of each item: nil, the reason why
-// it was refused, or of an unavailable store.
+// Settle writes settlements, one by one after a rejection of all, until the store is unavailable. put takes the error of
+// each item in order: nil, the reason why it was refused, or that of the unavailable store.
 func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, put func(i int, err error)) {
 	var errs []error
 	err := e.Retry(ctx, "settle", func(ctx context.Context) (err error) {
@@ -86,7 +86,10 @@ func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, 
 		}
 	default:
 		for i := range items {
-			e.Settle(ctx, NewToken(), items[i:i+1], func(_ int, err error) { put(i, err) })
+			if !IsUnavailable(err) && ctx.Err() == nil {
+				e.Settle(ctx, NewToken(), items[i:i+1], func(_ int, of error) { err = of })
+			} // else the rest is not tried
+			put(i, err)
 		}
 	}
 }

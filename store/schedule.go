@@ -46,15 +46,12 @@ const (
 	MaxScheduleName = 40
 	// MaxScheduleBody bounds the body of a schedule's job, in bytes.
 	MaxScheduleBody = 64 << 10
-	// DefaultCatchUpWindow and MaxCatchUpWindow are the default and the bound of CatchUp.Window.
+	// DefaultCatchUpWindow is the default of CatchUp.Window.
 	DefaultCatchUpWindow = time.Hour
-	MaxCatchUpWindow     = 366 * 24 * time.Hour
 	// MaxCatchUp bounds the late ticks of one catch-up that run.
 	MaxCatchUp = 1000
 	// MaxBackfill bounds the ticks of a backfill.
 	MaxBackfill = 10_000
-	// MaxPauseAfterDead bounds ScheduleSettings.PauseAfterDead.
-	MaxPauseAfterDead = 20
 	// MaxScheduleTicks bounds Schedule.Last.
 	MaxScheduleTicks = 20
 )

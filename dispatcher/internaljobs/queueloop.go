@@ -90,7 +90,11 @@ func (l *queueLoop) claimRequest() *store.ClaimRequest {
 func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
 	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Settled: l.r.opts.Settled, Log: l.r.log}
 	exchange.Settle(ctx, l.r.owner.NewToken(), []store.Settlement{s}, func(_ int, err error) {
-		if err != nil {
+		switch {
+		case err == nil:
+		case errors.Is(err, store.ErrLeaseLost):
+			l.r.log.Warn("settlement rejected, step is repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
+		default:
 			l.r.log.Error("internal job could not be settled, its step is repeated when its lease "+
 				"expires", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
 		}
