@@ -67,8 +67,8 @@ func (e *Exchange) SettleAndClaim(
 	return errs, claimed, err
 }
 
-// Settle writes settlements, one by one after a rejection of all, until the store is unavailable. put takes the error of
-// each item in order: nil, the reason why it was refused, or that of the unavailable store.
+// Settle writes settlements, one by one after a rejection of all, until the store is unavailable. put takes the error
+// of each item in order: nil, the reason why it was refused, or that of the unavailable store.
 func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, put func(i int, err error)) {
 	var errs []error
 	err := e.Retry(ctx, "settle", func(ctx context.Context) (err error) {

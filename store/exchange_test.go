@@ -45,7 +45,8 @@ func TestExchange_RepeatsUnderOneTokenUntilTheStoreAnswers(t *testing.T) {
 		var tokens []store.Token
 		var settled []string
 		e := store.Exchange{
-			Log: slog.New(slog.DiscardHandler), Settled: func(s *store.Settlement) { settled = append(settled, s.Ref.ID) },
+			Log:     slog.New(slog.DiscardHandler),
+			Settled: func(s *store.Settlement) { settled = append(settled, s.Ref.ID) },
 			Queue: settling{settle: func(token store.Token, items []store.Settlement) ([]error, error) {
 				if tokens = append(tokens, token); len(tokens) < 4 {
 					return nil, errUnavailable
@@ -89,8 +90,10 @@ func TestExchange_SettlesOneByOneAfterARejectionUntilTheStoreIsUnavailable(t *te
 func TestExchange_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := store.Exchange{
-			Log:   slog.New(slog.DiscardHandler),
-			Queue: settling{settle: func(store.Token, []store.Settlement) ([]error, error) { return nil, errUnavailable }},
+			Log: slog.New(slog.DiscardHandler),
+			Queue: settling{settle: func(store.Token, []store.Settlement) ([]error, error) {
+				return nil, errUnavailable
+			}},
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -150,8 +150,8 @@ func (p *Puller) readForCallback(ctx context.Context, item *settled, topic polic
 	case err == nil && found.Queue == item.Queue:
 		item.job.Job = found
 		item.Outbox = p.recorder.Outbox(&pool.AttemptEvent{
-			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Job: item.job, URL: found.URL, Terms: topic.Terms(found.Terms),
-			Verdict: item.Verdict, Record: item.Attempt,
+			Namespace: item.Queue.Namespace, Topic: item.Queue.Topic, Job: item.job, URL: found.URL,
+			Terms: topic.Terms(found.Terms), Verdict: item.Verdict, Record: item.Attempt,
 		}, item.span)
 	}
 	return nil
