@@ -11,56 +11,36 @@ import (
 )
 
 const (
-	dayWidth, dayHeight = 720, 40
-	dayMargin           = 8
-	dayTop, dayBottom   = 6, 22
-	dense               = 3 // ticks nearer than this are one bar
+	// WideDay and NarrowDay are widths of a strip: that of the page, and that of a column of a list.
+	WideDay   = 720
+	NarrowDay = 320
+
+	dayHeight         = 40
+	dayMargin         = 8
+	dayTop, dayBottom = 6, 22
+	dense             = 3   // ticks nearer than this are one bar
+	hourWidth         = 6.8 // half of that of the label of an hour
 )
 
-// DayOptions configure a strip of a day; the zero value: a wide one of all ticks.
-type DayOptions struct {
-	// Label begins the title.
-	Label string
-	// AtLeast: the schedule has more ticks than these, which are those that make its bars, the first, the last and the
-	// next one after now.
-	AtLeast bool
-	// Width is that of the strip, at least 100. Zero: 720. The narrower it is, the farther ticks of a bar are from each
-	// other.
-	Width float64
-}
-
-// Day returns a strip of the 24 hours from a time on, with the ticks of a schedule, the hours of a location and a mark
-// for now. Ticks of at most six minutes' distance are a solid bar. A zero now has no mark, a nil location is UTC.
-// Without a tick in these hours it returns a sentence.
-func Day(ticks []time.Time, from, now time.Time, loc *time.Location, o DayOptions) template.HTML {
-	width := o.Width
-	if !(width >= 100 && width <= dayWidth) {
-		width = dayWidth
-	}
-	if loc == nil {
-		loc = time.UTC
-	}
+// Day returns a strip of the 24 hours from a time on, with the ticks of a schedule in them in order, the hours of a
+// location and a mark for now, which is among them. Ticks of at most six minutes' distance are a solid bar, in a narrow
+// strip also those that are farther from each other. all: the schedule has no more ticks than these; else they are
+// those that make its bars, the first, the last and the next one after now.
+func Day(ticks []time.Time, all bool, from, now time.Time, loc *time.Location, width float64) template.HTML {
 	from = from.In(loc)
-	to := from.Add(24 * time.Hour)
-	ticks = slices.DeleteFunc(slices.Clone(ticks), func(t time.Time) bool { return t.Before(from) || !t.Before(to) })
-	if len(ticks) == 0 {
-		return paragraph(title(o.Label, "no tick in the 24 hours from "+words.DateTime(from, loc)))
-	}
-	slices.SortFunc(ticks, time.Time.Compare)
 	shown := dayText(ticks, from, now, loc)
-	if o.AtLeast {
+	if !all {
 		shown = "at least " + shown
 	}
-	d := newDrawing("day", width, dayHeight, title(o.Label, shown))
-	d.rect("c-track", dayMargin, dayTop, width-2*dayMargin, dayBottom-dayTop)
+	d := newDrawing("day", width, dayHeight, shown)
+	d.add(fmt.Sprintf(`<rect class="c-track" x="%d" y="%d" width="%s" height="%d"/>`, dayMargin, dayTop,
+		number(width-2*dayMargin), dayBottom-dayTop))
 	x := func(t time.Time) float64 {
 		return dayMargin + (width-2*dayMargin)*float64(t.Sub(from))/float64(24*time.Hour)
 	}
-	d.hours(from, to, loc, x, width)
+	d.hours(from, loc, x, width)
 	d.ticks(ticks, x)
-	if !now.Before(from) && !now.After(to) {
-		d.path("c-mark c-now", fmt.Sprintf("M%s %dV%d", number(x(now)), dayTop-4, dayBottom+4))
-	}
+	d.path("c-mark c-now", fmt.Sprintf("M%s %dV%d", number(x(now)), dayTop-4, dayBottom+4))
 	return d.html()
 }
 
@@ -71,34 +51,29 @@ func dayText(ticks []time.Time, from, now time.Time, loc *time.Location) string 
 	if last := ticks[len(ticks)-1]; len(ticks) > 1 {
 		text += ", the last at " + words.When(last, from, loc)
 	}
-	if i := slices.IndexFunc(ticks, func(t time.Time) bool { return t.After(now) }); i > 0 && !now.Before(from) {
+	if i := slices.IndexFunc(ticks, func(t time.Time) bool { return t.After(now) }); i > 0 {
 		text += ", the next at " + words.When(ticks[i], from, loc)
 	}
 	return text
 }
 
 // hours draws lines and labels for every third hour of the day in a location.
-func (d *drawing) hours(from, to time.Time, loc *time.Location, x func(time.Time) float64, width float64) {
-	var lines, labels drawing
-	var taken spans
+func (d *drawing) hours(from time.Time, loc *time.Location, x func(time.Time) float64, width float64) {
+	var lines drawing
+	var labels []string
 	year, month, day := from.Date()
 	for hour := 0; hour <= 48; hour += 3 {
 		at := time.Date(year, month, day, hour, 0, 0, 0, loc)
-		if at.Before(from) || at.After(to) || at.Hour() != hour%24 { // a day may have no such hour
-			continue
-		}
-		name := fmt.Sprintf("%02d", hour%24)
-		center, half := x(at), widthOf(name)/2
-		if center-half < 0 || center+half > width || !taken.take(center-half, center+half, 4) {
+		center := x(at)
+		// a day may have no such hour
+		if center < hourWidth || center > width-hourWidth || at.Hour() != hour%24 || at.Before(from) {
 			continue
 		}
 		lines.add("M", number(center), " ", number(dayTop), "V", number(dayBottom+3))
-		labels.add(text(center, dayHeight-4, name))
+		labels = append(labels, text(center, dayHeight-4, fmt.Sprintf("%02d", hour%24)))
 	}
 	d.path("c-grid", lines.b.String())
-	d.group("c-label", "middle")
-	d.add(labels.b.String())
-	d.endGroup()
+	d.group("middle", labels...)
 }
 
 // ticks draws single ticks as lines, and dense ones as bars.

@@ -15,9 +15,7 @@ import (
 const (
 	linesWidth   = 680
 	linesColumns = 80
-	maxLines     = 4
-	maxSeconds   = 1e9 // longer durations are drawn as this
-	namesWidth   = 56  // of the names at the ends of the lines
+	namesWidth   = 56 // of the names at the ends of the lines
 	day          = 24 * time.Hour
 )
 
@@ -29,48 +27,34 @@ var steps = []time.Duration{
 
 // Lines returns durations on a logarithmic axis, such as the p50 and p99 of the lateness: the values are seconds, over
 // the time from from to to, which is written in the location of from. Of more than 80 values a column is the largest,
-// so that no peak is lost. Values below 1ms are drawn as 1ms. Series beyond the fourth are left out. Without a value it
-// returns a sentence.
+// so that no peak is lost. Values below 1ms are drawn as 1ms. Without a value it returns a sentence.
 func Lines(series []Series, from, to time.Time, label string) template.HTML {
-	to = to.In(from.Location())
-	n := intervals(series)
-	if n == 0 || !to.After(from) {
-		return paragraph(title(label, "no values yet"))
-	}
-	leftOut := max(len(series)-maxLines, 0)
-	series = series[:len(series)-leftOut]
 	columns := make([][]float64, len(series))
-	least, most := math.NaN(), math.NaN()
+	least, most := math.Inf(1), math.NaN()
 	var said []string
-	for i := range series {
-		at := func(j int) float64 { return series[i].at(j, maxSeconds) }
-		columns[i] = reduce(n, linesColumns, largest, at)
-		highest := maxOf(columns[i])
+	for i, s := range series {
+		columns[i] = reduce(s.Values, linesColumns, largest)
+		highest := largest(columns[i])
 		if math.IsNaN(highest) {
 			continue
 		}
-		lowest := -maxOf(mapped(columns[i], func(v float64) float64 { return -v }))
-		if !(lowest >= least) {
-			least = lowest
+		for _, v := range columns[i] {
+			if v < least {
+				least = v
+			}
 		}
-		if !(highest <= most) {
-			most = highest
-		}
-		last := lastOf(reduce(n, n, largest, at))
-		said = append(said, fmt.Sprintf("%s %s at last, at most %s", cut(series[i].Name, maxName),
-			words.Duration(seconds(last)), words.Duration(seconds(highest))))
+		most = largest([]float64{most, highest})
+		said = append(said, fmt.Sprintf("%s %s at last, at most %s", s.Name, words.Duration(seconds(lastOf(s.Values))),
+			words.Duration(seconds(highest))))
 	}
 	if len(said) == 0 {
-		return paragraph(title(label, "no values from "+period(from, to)))
+		return paragraph(label + ": no values from " + period(from, to))
 	}
-	if leftOut > 0 {
-		said = append(said, fmt.Sprintf("%d more not drawn", leftOut))
-	}
-	d := newDrawing("lines", linesWidth, pictureHeight, title(label, strings.Join(said, "; ")+"; "+period(from, to)))
+	d := newDrawing("lines", linesWidth, pictureHeight, label+": "+strings.Join(said, "; ")+"; "+period(from, to))
 	axis := newLogAxis(least, most)
 	right := float64(linesWidth - 8 - namesWidth)
 	d.durationAxis(axis, right)
-	d.timeAxis(plotLeft, right, from, to)
+	d.timeAxis(right, from, to)
 	var names []lineName
 	for i, values := range columns {
 		line := polyline{left: plotLeft, step: (right - plotLeft) / float64(max(len(values)-1, 1))}
@@ -78,19 +62,11 @@ func Lines(series []Series, from, to time.Time, label string) template.HTML {
 		if data == "" {
 			continue
 		}
-		d.add(`<path class="c-line `, known(series[i].Class), `" stroke-linecap="round" d="`, data, `"/>`)
-		names = append(names, lineName{y: line.lastY + 4, name: cutToWidth(cut(series[i].Name, maxName), namesWidth-6)})
+		d.add(`<path class="c-line `, series[i].Class, `" stroke-linecap="round" d="`, data, `"/>`)
+		names = append(names, lineName{y: line.lastY + 4, name: series[i].Name})
 	}
 	d.lineNames(names, right+6)
 	return d.html()
-}
-
-func mapped(values []float64, f func(float64) float64) []float64 {
-	all := make([]float64, len(values))
-	for i, v := range values {
-		all[i] = f(v)
-	}
-	return all
 }
 
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
@@ -119,22 +95,22 @@ func (a logAxis) y(v float64) float64 {
 
 // durationAxis draws lines and durations of an axis where there is room, from below.
 func (d *drawing) durationAxis(a logAxis, right float64) {
-	var grid, labels drawing
-	var taken spans
+	var grid drawing
+	var labels []string
+	last := math.Inf(1)
 	for i := a.first; i <= a.last; i++ {
 		y := math.Round(a.y(steps[i].Seconds()))
-		if !taken.take(y-lineHeight/2, y+lineHeight/2, 1) {
+		if last-y < lineHeight+2 {
 			continue
 		}
+		last = y
 		if i > a.first {
 			grid.add("M", number(plotLeft), " ", number(y), "H", number(right))
 		}
-		labels.add(text(labelRight, min(y+4, plotBottom), words.Duration(steps[i])))
+		labels = append(labels, text(labelRight, min(y+4, plotBottom), words.Duration(steps[i])))
 	}
 	d.path("c-grid", grid.b.String())
-	d.group("c-label", "end")
-	d.add(labels.b.String())
-	d.endGroup()
+	d.group("end", labels...)
 }
 
 // A lineName is the name at the end of a line.
@@ -152,13 +128,13 @@ func (d *drawing) lineNames(names []lineName, x float64) {
 		lowest = names[i].y - lineHeight
 	}
 	highest := float64(plotTop)
-	d.add(`<g class="c-label">`)
-	for i := range names {
-		names[i].y = max(names[i].y, highest)
-		highest = names[i].y + lineHeight
-		d.add(text(x, names[i].y, names[i].name))
+	var labels []string
+	for _, n := range names {
+		y := max(n.y, highest)
+		highest = y + lineHeight
+		labels = append(labels, text(x, y, n.name))
 	}
-	d.endGroup()
+	d.group("start", labels...)
 }
 
 // polyline writes values at equal distances as the data of a path.

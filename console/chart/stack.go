@@ -14,31 +14,23 @@ import (
 const (
 	stackWidth   = 680
 	stackColumns = 60
-	maxStacked   = 5    // series
-	maxRate      = 1e15 // larger values are drawn as this
 )
 
 // Stack returns rates on top of each other, the first series lowest: values are per second, over the time from from to
 // to, which is written in the location of from. More than 60 values are drawn as averages; then the title has averages,
-// too. From the fifth series on, all are drawn as one. Without a value above 0 it returns a sentence.
+// too. Without a value above 0 it returns a sentence.
 func Stack(series []Series, from, to time.Time, label string) template.HTML {
-	to = to.In(from.Location())
-	n := intervals(series)
-	if n == 0 || !to.After(from) {
-		return paragraph(title(label, "no values yet"))
-	}
-	series = mergeRest(series, n)
-	levels, gaps := stackUp(series, n)
-	highest := maxOf(levels[len(levels)-1])
+	levels, gaps := stackUp(series)
+	highest := largest(levels[len(levels)-1])
 	switch {
 	case math.IsNaN(highest):
-		return paragraph(title(label, "no values from "+period(from, to)))
+		return paragraph(label + ": no values from " + period(from, to))
 	case highest <= 0:
-		return paragraph(title(label, "nothing from "+period(from, to)))
+		return paragraph(label + ": nothing from " + period(from, to))
 	}
 	top := roundUp(highest)
 	d := newDrawing("stack", stackWidth, pictureHeight,
-		title(label, stackText(series, n, highest, len(gaps), to.Sub(from))+"; "+period(from, to)))
+		label+": "+stackText(series, highest, len(gaps), to.Sub(from))+"; "+period(from, to))
 
 	right := float64(stackWidth - 8)
 	d.path("c-grid", fmt.Sprintf("M%d %dH%s", plotLeft, plotTop, number(right))+fmt.Sprintf("M%d %dH%s", plotLeft,
@@ -48,56 +40,26 @@ func Stack(series []Series, from, to time.Time, label string) template.HTML {
 	}
 	// The highest level first: each covers a part of those before it, so that an area needs its upper side only.
 	for i, s := range slices.Backward(series) {
-		d.path("c-area "+known(s.Class), area(levels[i], top, x))
+		d.path("c-area "+s.Class, area(levels[i], top, x))
 	}
 	d.path("c-gap", underline(gaps, x))
-	d.timeAxis(plotLeft, right, from, to)
-	d.group("c-label", "end")
-	d.add(text(labelRight, plotTop+4, compact(top)+"/s"), text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"),
-		text(labelRight, plotBottom, "0"))
-	d.endGroup()
+	d.timeAxis(right, from, to)
+	d.group("end", text(labelRight, plotTop+4, compact(top)+"/s"),
+		text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"), text(labelRight, plotBottom, "0"))
 	return d.html()
-}
-
-// mergeRest adds up the series from the fifth on, if there are more than five.
-func mergeRest(series []Series, n int) []Series {
-	if len(series) <= maxStacked {
-		return series
-	}
-	rest := Series{Name: "others", Class: "c-muted", Values: make([]float64, n)}
-	for i := range n {
-		rest.Values[i] = sumAt(series[maxStacked-1:], i)
-	}
-	return append(append([]Series(nil), series[:maxStacked-1]...), rest)
-}
-
-// sumAt returns the sum of an interval; NaN: no series has a value.
-func sumAt(series []Series, i int) float64 {
-	sum := math.NaN()
-	for s := range series {
-		switch v := series[s].at(i, maxRate); {
-		case math.IsNaN(v):
-		case math.IsNaN(sum):
-			sum = v
-		default:
-			sum += v
-		}
-	}
-	return min(sum, maxRate) // NaN stays NaN
 }
 
 // stackUp returns the upper sides of the areas in columns, and which columns have no value at all. In those the sides
 // are NaN.
-func stackUp(series []Series, n int) (levels [][]float64, gaps []bool) {
-	below := make([]float64, min(n, stackColumns))
+func stackUp(series []Series) (levels [][]float64, gaps []bool) {
+	below := make([]float64, min(len(series[0].Values), stackColumns))
 	gaps = make([]bool, len(below))
 	for c := range gaps {
 		gaps[c] = true
 	}
-	for s := range series {
-		columns := reduce(n, stackColumns, mean, func(i int) float64 { return series[s].at(i, maxRate) })
-		level := make([]float64, len(columns))
-		for c, v := range columns {
+	for _, s := range series {
+		level := reduce(s.Values, stackColumns, mean)
+		for c, v := range level {
 			if !math.IsNaN(v) {
 				gaps[c] = false
 				below[c] += v
@@ -117,20 +79,16 @@ func stackUp(series []Series, n int) (levels [][]float64, gaps []bool) {
 }
 
 // stackText says what the series have at last and on average.
-func stackText(series []Series, n int, highest float64, columns int, span time.Duration) string {
+func stackText(series []Series, highest float64, columns int, span time.Duration) string {
 	var parts []string
-	for i := range series {
-		at := func(j int) float64 { return series[i].at(j, maxRate) }
-		values := reduce(n, n, mean, at)
-		last := lastOf(values)
-		if math.IsNaN(last) {
-			continue
+	for _, s := range series {
+		if last := lastOf(s.Values); !math.IsNaN(last) {
+			parts = append(parts, fmt.Sprintf("%s %s at last, %s on average", s.Name, words.Rate(last),
+				words.Rate(mean(s.Values))))
 		}
-		parts = append(parts, fmt.Sprintf("%s %s at last, %s on average", cut(series[i].Name, maxName),
-			words.Rate(last), words.Rate(mean(at, 0, n))))
 	}
 	text := strings.Join(parts, "; ") + "; at most " + words.Rate(highest) + " in all"
-	if n > columns {
+	if len(series[0].Values) > columns {
 		text += " (averages of " + words.Duration(span/time.Duration(columns)) + ")"
 	}
 	return text

@@ -3,7 +3,6 @@ package jobpages
 import (
 	"cmp"
 	"errors"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
@@ -26,7 +24,6 @@ type jobData struct {
 	Lead, LeadClass string
 	Remedy          *web.Remedy
 	Entries         []entry
-	Picture         template.HTML
 	Labels          []web.Link
 	Origin          *web.Link
 	// URL is where the next attempt goes, Headers are the job's own.
@@ -39,7 +36,6 @@ type jobData struct {
 	Curl, APICurl string
 	LongBody      bool   // too long for commands
 	Lacks         string // the secret headers that APICurl lacks
-	Ladder        template.HTML
 	// May are the actions that state and role allow.
 	MayRun, MayCancel, MayRevive, MayEdit, MayCopy bool
 	// NeedsExpiry: the expiry has passed, so a revival needs another.
@@ -73,7 +69,6 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	if w := j.WaitingFor; w != nil && w.Kind != "retry" && (w.Remedy == nil || w.Remedy.ID != j.ID) {
 		d.Remedy = v.Remedy(w.Remedy)
 	}
-	d.Picture = picture(d.Entries, j, v.Now.UTC())
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
 		d.Labels = append(d.Labels, web.Link{
 			To:   v.PathQuery(v.Path("jobs"), "label", name+":"+j.Labels[name]),
@@ -86,9 +81,6 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 	}
 	d.setActions(v, j)
 	d.setRequest(v, j)
-	if e := j.Effective; e != nil {
-		d.Ladder = chart.Ladder(e.Ladder, e.Retries, e.Timeout)
-	}
 	return d
 }
 
@@ -200,6 +192,12 @@ func (d *jobData) Retries() string {
 		text += ", " + words.Number(int64(*d.Job.RetriesLeft)) + " left after the next attempt"
 	}
 	return text
+}
+
+// Ladder says when the job is attempted if all attempts fail.
+func (d *jobData) Ladder() string {
+	e := d.Job.Effective
+	return words.Ladder(e.Ladder, e.Retries)
 }
 
 // More is what is set and has no other place on the page: the callbacks, and fields that the console does not know.

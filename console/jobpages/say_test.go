@@ -160,8 +160,8 @@ func TestTimeline_IsInTheOrderOfTime(t *testing.T) {
 
 	j.ExpiresAt = at(54)
 	all := timeline(j)
-	require.Equal(t, entry{At: at(54), Class: "next", Text: "expires before attempt 4 can " +
-		"start", Why: why, label: "expires", color: "c-expiry"}, all[len(all)-1])
+	require.Equal(t, entry{At: at(54), Class: "next", Text: "expires before attempt 4 can start", Why: why},
+		all[len(all)-1])
 	require.Len(t, all, len(texts)-1, "no attempt follows")
 }
 

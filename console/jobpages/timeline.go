@@ -2,8 +2,6 @@ package jobpages
 
 import (
 	"bytes"
-	"cmp"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/words"
 )
 
@@ -23,8 +20,6 @@ type entry struct {
 	Why   string // what comes next does not come now
 	// Attempt is the attempt that the entry is about; nil: it is about none.
 	Attempt *attemptView
-	label   string // in the picture
-	color   string // of the picture
 }
 
 // attemptView is an attempt as the page shows it.
@@ -93,7 +88,7 @@ func timeline(j *client.JobInfo) []entry {
 		all = append(all, attemptEntry(a))
 	}
 	if !slices.ContainsFunc(j.Events, func(e client.Event) bool { return e.Kind == "created" }) {
-		all = append(all, entry{At: j.CreatedAt, Text: "registered", label: "registered", color: "c-registered"})
+		all = append(all, entry{At: j.CreatedAt, Text: "registered"})
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return a.At.Compare(b.At) })
 	if hidden := hiddenAttempts(j); hidden > 0 {
@@ -111,20 +106,14 @@ func hiddenAttempts(j *client.JobInfo) int {
 }
 
 func eventEntry(j *client.JobInfo, e client.Event) entry {
-	change, color := words.Change(e.Kind), "c-muted"
-	switch {
-	case e.Kind == "created":
-		color = "c-registered"
-	case endedBy(j, e):
-		color = "c-cancelled"
-	case e.Kind == "cancelled":
-		change = "cancellation requested"
+	text := words.Change(e.Kind)
+	if e.Kind == "cancelled" && !endedBy(j, e) {
+		text = "cancellation requested"
 	}
-	text := change
 	if len(e.Fields) > 0 {
 		text += ": " + strings.Join(e.Fields, ", ")
 	}
-	return entry{At: e.At, Text: text + actor(e.Actor), label: change, color: color}
+	return entry{At: e.At, Text: text + actor(e.Actor)}
 }
 
 // endedBy reports whether a job ended by an event: a cancellation. That of a running job is a request, which its
@@ -135,23 +124,11 @@ func endedBy(j *client.JobInfo, e client.Event) bool {
 
 func attemptEntry(v *attemptView) entry {
 	a := v.Attempt
-	short := "no answer"
-	switch {
-	case a.Status != 0:
-		short = strconv.Itoa(a.Status)
-	case a.Kind == "lost":
-		short = "lost"
-	case a.Verdict == "delivered":
-		short = "delivered"
-	}
 	class := a.Verdict
 	if a.Kind == "lost" || class == "" {
 		class = a.Kind
 	}
-	return entry{
-		At: a.StartedAt, Class: class, Text: "attempt " + strconv.Itoa(a.N) + " " + outcome(a), Attempt: v,
-		label: "attempt " + strconv.Itoa(a.N) + ": " + short, color: "c-" + class,
-	}
+	return entry{At: a.StartedAt, Class: class, Text: "attempt " + strconv.Itoa(a.N) + " " + outcome(a), Attempt: v}
 }
 
 // phases says how long the phases of a request took.
@@ -186,21 +163,20 @@ func headerLines(headers client.Headers) []string {
 func ending(j *client.JobInfo) []entry {
 	switch j.State {
 	case client.Dead:
-		return []entry{{At: j.EndedAt, Class: "dead", Text: "dead, because " +
-			words.Reason(j.Reason), label: "dead", color: "c-dead"}}
+		return []entry{{At: j.EndedAt, Class: "dead", Text: "dead, because " + words.Reason(j.Reason)}}
 	case client.Delivered:
 		if last := lastAttempt(j); last != nil && last.Verdict == "delivered" {
 			return nil
 		}
-		return []entry{{At: j.EndedAt, Class: "delivered", Text: "delivered", label: "delivered", color: "c-delivered"}}
+		return []entry{{At: j.EndedAt, Class: "delivered", Text: "delivered"}}
 	case client.Cancelled:
 		if slices.ContainsFunc(j.Events, func(e client.Event) bool { return endedBy(j, e) }) {
 			return nil
 		}
-		return []entry{{At: j.EndedAt, Text: "cancelled", label: "cancelled", color: "c-cancelled"}}
+		return []entry{{At: j.EndedAt, Text: "cancelled"}}
 	}
 	why := ""
-	at, text := j.NextAttemptAt, strings.ToLower(attemptOf(j)[:1])+attemptOf(j)[1:]
+	at, text := j.NextAttemptAt, words.LowerFirst(attemptOf(j))
 	if w := j.WaitingFor; w != nil && w.Until.After(at) {
 		at = w.Until
 	}
@@ -209,34 +185,14 @@ func ending(j *client.JobInfo) []entry {
 	} else if w := j.WaitingFor; w != nil && w.Kind != "due" && w.Kind != "retry" {
 		why = words.Clause(w.Facts)
 	}
-	expiry := entry{
-		At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later",
-		label: "expires", color: "c-expiry",
-	}
+	expiry := entry{At: j.ExpiresAt, Class: "next", Text: "expires: no attempt starts later"}
 	if !expiry.At.IsZero() && expiry.At.Before(at) && j.State != client.Running {
 		expiry.Text, expiry.Why = "expires before "+text+" can start", why
 		return []entry{expiry}
 	}
-	next := []entry{{
-		At: at, Class: "next", Text: text, Why: why,
-		label: "next: attempt " + strconv.Itoa(j.AttemptsMade+1), color: "c-next",
-	}}
+	next := []entry{{At: at, Class: "next", Text: text, Why: why}}
 	if !expiry.At.IsZero() {
 		next = append(next, expiry)
 	}
 	return next
-}
-
-// picture draws a timeline. Now is marked while the job is unfinished.
-func picture(entries []entry, j *client.JobInfo, now time.Time) template.HTML {
-	moments := make([]chart.Moment, 0, len(entries))
-	for _, e := range entries {
-		if !e.At.IsZero() {
-			moments = append(moments, chart.Moment{At: e.At, Label: cmp.Or(e.label, e.Text), Class: e.color})
-		}
-	}
-	if j.State.Ended() {
-		now = time.Time{}
-	}
-	return chart.Timeline(moments, now)
 }

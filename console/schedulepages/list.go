@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -85,7 +86,7 @@ func newRow(v *web.Visit, s *client.Schedule) row {
 		}
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
-		r.Strip = strip(ticks, v.Now, time.UTC, narrow)
+		r.Strip = strip(ticks, v.Now, time.UTC, chart.NarrowDay)
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
@@ -85,7 +86,7 @@ func newShowData(v *web.Visit, s *client.Schedule) *showData {
 			"? Its ticks end, and its counts are lost. The jobs that it has registered stay.",
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
-		d.Strip = strip(ticks, v.Now, loc, 0)
+		d.Strip = strip(ticks, v.Now, loc, chart.WideDay)
 	}
 	for _, t := range s.Next {
 		n := nextTick{Tick: t, LocalText: localText(t.At, v.Now, loc)}

@@ -67,16 +67,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// narrow is the width of the strips of a list.
-const narrow = 320
-
-// strip draws the ticks of the 24 hours from the beginning of this hour. A width of zero is that of the page. It is
-// empty if there are none.
+// strip draws the ticks of the 24 hours from the beginning of this hour. It is empty if there are none.
 func strip(s *schedule.Schedule, now time.Time, loc *time.Location, width float64) template.HTML {
 	from := now.Truncate(time.Hour)
 	ticks, all := ticksBetween(s, from, now)
 	if len(ticks) == 0 {
 		return ""
 	}
-	return chart.Day(ticks, from, now, loc, chart.DayOptions{AtLeast: !all, Width: width})
+	return chart.Day(ticks, all, from, now, loc, width)
 }

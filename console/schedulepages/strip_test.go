@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/job/schedule"
 )
 
@@ -72,7 +73,7 @@ func TestTicksBetween_LookLikeAll(t *testing.T) {
 
 func TestStrip_OfADenseScheduleIsABar(t *testing.T) {
 	for _, spec := range []schedule.Spec{{Every: time.Second}, {Cron: "* * * * *"}} {
-		drawn := string(strip(parsed(t, spec), noon, time.UTC, narrow))
+		drawn := string(strip(parsed(t, spec), noon, time.UTC, chart.NarrowDay))
 		require.Contains(t, drawn, "at least")
 		require.Contains(t, drawn, "the next at")
 		require.Less(t, len(drawn), 1500, drawn)
@@ -89,7 +90,7 @@ func BenchmarkStrips_Of50DenseSchedules(b *testing.B) {
 	}
 	for b.Loop() {
 		for i := range 50 {
-			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC, narrow)
+			_ = strip(parse(&requests[i%len(requests)]), noon, time.UTC, chart.NarrowDay)
 		}
 	}
 }

@@ -3,12 +3,10 @@ package topicpages
 import (
 	"encoding/json"
 	"errors"
-	"html/template"
 	"net/url"
 	"slices"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/chart"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
@@ -36,23 +34,20 @@ type policyPage struct {
 // preview says what holds with a policy.
 type preview struct {
 	Tables []form.Table
-	Ladder template.HTML
+	Ladder string
 	// Invalid is what the API refuses.
 	Invalid web.FormErrors
 }
 
 // newPreview shows an effective policy. set is what it does not take from the defaults.
 func newPreview(t *client.Topic, set form.Values) preview {
-	return preview{Tables: policyForm.Tables(policyForm.Values(t.Raw), set), Ladder: ladderOf(t)}
-}
-
-// ladderOf draws the attempts of a job that always fails.
-func ladderOf(t *client.Topic) template.HTML {
 	retries := len(t.Ladder)
 	if t.Retries != nil {
 		retries = *t.Retries
 	}
-	return chart.Ladder(t.Ladder, retries, t.Timeout)
+	return preview{
+		Tables: policyForm.Tables(policyForm.Values(t.Raw), set), Ladder: words.Ladder(t.Ladder, retries),
+	}
 }
 
 // readPolicy reads the policy of a topic. A topic that does not exist has that of a new one.

@@ -218,7 +218,7 @@ func TestPolicy_OfANewTopicCreatesIt(t *testing.T) {
 	})
 }
 
-func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
+func TestPolicy_IsShownWhileItIsTyped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := signedIn(t)
 		put(t, site, "order", client.Policy{Timeout: 3 * time.Second})
@@ -232,7 +232,7 @@ func TestPolicy_IsDrawnWhileItIsTyped(t *testing.T) {
 		part = site.Do(http.MethodPost, "topics/order/policy/preview", form, "HX-Request", "true").OK()
 		require.Contains(t, part, `<dd class="lines">1m, 2m</dd>`)
 		require.Contains(t, part, `<dd class="lines">2 <span class="muted">default</span></dd>`)
-		require.Contains(t, part, "+3m")
+		require.Contains(t, part, "2 retries: 1m, 3m after the first attempt.")
 		whole := site.Do(http.MethodPost, "topics/order/policy/preview", form).OK()
 		require.Contains(t, whole, `<dd class="lines">1m, 2m</dd>`)
 		require.Contains(t, whole, `name="ladder" value="1m, 2m"`)

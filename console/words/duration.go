@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -43,6 +44,31 @@ func twoUnits(d, big time.Duration, bigName, space string, small time.Duration, 
 		text += fmt.Sprintf("%s%d%s", space, rest, smallName)
 	}
 	return text
+}
+
+// maxNamedRetries bounds the retries of which Ladder gives the times.
+const maxNamedRetries = 20
+
+// Ladder returns when a job is attempted that always fails: its retries, with their times from the first attempt on,
+// without what attempts take themselves. The last wait repeats. Of more than 20 retries the middle ones are left out.
+func Ladder(waits []time.Duration, retries int) string {
+	if retries <= 0 {
+		return "One attempt, and no retries."
+	}
+	var at time.Duration
+	var times []string
+	for i := range retries {
+		if len(waits) > 0 {
+			at += min(waits[min(i, len(waits)-1)], math.MaxInt64-at)
+		}
+		switch text := Duration(at); {
+		case i < maxNamedRetries:
+			times = append(times, text)
+		case i == retries-1:
+			times = append(times, "…", text)
+		}
+	}
+	return Count(int64(retries), "retry") + ": " + strings.Join(times, ", ") + " after the first attempt."
 }
 
 // Ago returns how long before now a time was: "59m51s ago", and "just now" within a second. It says "in 3m" of a later

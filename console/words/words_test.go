@@ -107,6 +107,16 @@ func FuzzDuration_NeverRoundsToAFullUnit(f *testing.F) {
 	})
 }
 
+func TestLadder_SaysWhenAJobThatFailsIsAttempted(t *testing.T) {
+	waits := []time.Duration{15 * time.Second, 3 * time.Minute, time.Hour}
+	require.Equal(t, "One attempt, and no retries.", Ladder(waits, 0))
+	require.Equal(t, "1 retry: 15s after the first attempt.", Ladder(waits, 1))
+	require.Equal(t, "3 retries: 15s, 3m15s, 1h3m after the first attempt.", Ladder(waits, 3))
+	require.Regexp(t, `^44 retries: 15s, .*, 18h3m, …, 1d 18h after`, Ladder(waits, 44))
+	require.Contains(t, Ladder([]time.Duration{math.MaxInt64}, 3), "106,751d 23h, 106,751d 23h")
+	require.Equal(t, "2 retries: 0s, 0s after the first attempt.", Ladder(nil, 2))
+}
+
 func TestAgoAndIn_SayPastAndFuture(t *testing.T) {
 	now := time.Date(2026, 11, 24, 14, 2, 11, 0, time.UTC)
 	for _, c := range []struct {
