@@ -79,6 +79,30 @@ func (c ObstacleCode) Scope() string {
 	}
 }
 
+// Severity is how bad an obstacle is for the jobs of a lane: the larger, the worse.
+type Severity int
+
+// The severities of obstacles.
+const (
+	SeverityLimit    Severity = iota + 1 // a limit: the lane delivers other jobs meanwhile
+	SeverityDecision                     // a pause by somebody, or a cooldown by Ringback
+	SeverityFailing                      // the receiver is in trouble
+)
+
+// Severity returns how bad the obstacle is for a lane; zero: it is of single jobs, or unknown.
+func (c ObstacleCode) Severity() Severity {
+	switch c {
+	case ObstacleBreakerOpen, ObstacleBreakerHalfOpen, ObstacleRetryAfter, ObstacleOrder:
+		return SeverityFailing
+	case ObstacleTopicPaused, ObstacleLanePaused, ObstacleCooldown:
+		return SeverityDecision
+	case ObstacleLaneFull, ObstacleLaneRate, ObstacleTopicRate:
+		return SeverityLimit
+	default:
+		return 0
+	}
+}
+
 // generalFacts are sentences about the kinds of obstacles that name no setting.
 var generalFacts = map[string]string{
 	"due":         "The job waits for its due time",

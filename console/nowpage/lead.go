@@ -77,10 +77,9 @@ func (s *state) lead() lead {
 	if len(failing) > 0 {
 		l.Class = "warn"
 		if more {
-			l.add(" At least %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
-		} else {
-			l.add(" %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
+			l.add(" At least")
 		}
+		l.add(" %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
 		s.addLanes(&l, failing)
 		l.add(".")
 	}
@@ -146,15 +145,11 @@ func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
 		l.add("all attempts of the last minute failed.")
 		s.addPauses(l)
 	case len(paused) > 0:
-		s.addPaused(l, paused)
+		s.addPaused(l, "topic", paused)
 		l.add(".")
 	case len(holding) > 0:
 		s.addLanes(l, holding)
-		if len(holding) == 1 {
-			l.add(" holds jobs back.")
-		} else {
-			l.add(" hold jobs back.")
-		}
+		l.add("%s jobs back.", words.Verb(int64(len(holding)), " holds", " hold"))
 	default:
 		s.addUnexplained(l)
 	}
@@ -255,11 +250,7 @@ func (s *state) addFlow(l *lead, holds bool) {
 // addHolding says which lanes hold jobs back although their receivers do not fail.
 func (s *state) addHolding(l *lead, lanes []*client.HeldLane) {
 	l.Class = "warn"
-	if len(lanes) == 1 {
-		l.add(" 1 lane holds jobs back: ")
-	} else {
-		l.add(" %s hold jobs back: ", words.Count(int64(len(lanes)), "lane"))
-	}
+	l.add(" %s jobs back: ", words.CountVerb(int64(len(lanes)), "lane", "holds", "hold"))
 	s.addLanes(l, lanes)
 	l.add(".")
 }

@@ -6,19 +6,18 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/job"
 )
 
-// limitCodes are the reasons for which a lane holds jobs back while it delivers others.
-var limitCodes = []string{"lane_full", "lane_rate", "topic_rate"}
-
-// isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
-func isAtLimitOnly(l *client.HeldLane) bool {
-	return !slices.ContainsFunc(l.Reasons,
-		func(r client.Obstacle) bool { return !slices.Contains(limitCodes, r.Code) })
+// severityOf returns how bad the worst reason is for which a lane holds jobs back, which is its first one.
+func severityOf(l *client.HeldLane) job.Severity {
+	return job.ObstacleCode(l.Reasons[0].Code).Severity()
 }
 
-// failingCodes are the reasons for which a receiver is in trouble: the others are somebody's decision, or a limit.
-var failingCodes = []string{"breaker_open", "breaker_half_open", "retry_after", "order"}
+func isFailing(l *client.HeldLane) bool { return severityOf(l) == job.SeverityFailing }
+
+// isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
+func isAtLimitOnly(l *client.HeldLane) bool { return severityOf(l) == job.SeverityLimit }
 
 // hostPort is the end of lanes that are named after a receiver.
 var hostPort = regexp.MustCompile(`:\d+$`)
@@ -31,30 +30,18 @@ func (s *state) failing() (lanes []*client.HeldLane, more bool) {
 	var seen []string
 	for i := range s.held.Items {
 		item := &s.held.Items[i]
-		if failingReason(item) == nil || hostPort.MatchString(item.Lane) && slices.Contains(seen, item.Lane) {
+		if !isFailing(item) || hostPort.MatchString(item.Lane) && slices.Contains(seen, item.Lane) {
 			continue
 		}
 		seen = append(seen, item.Lane)
 		lanes = append(lanes, item)
 	}
 	n := len(s.held.Items)
-	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && failingReason(&s.held.Items[n-1]) != nil
+	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && isFailing(&s.held.Items[n-1])
 }
 
 // holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.
-func (s *state) holding() []*client.HeldLane {
-	return slices.DeleteFunc(s.lanes(), func(l *client.HeldLane) bool { return failingReason(l) != nil })
-}
-
-// failingReason returns why a lane's receiver is in trouble; nil: it is not.
-func failingReason(l *client.HeldLane) *client.Obstacle {
-	for i := range l.Reasons {
-		if slices.Contains(failingCodes, l.Reasons[i].Code) {
-			return &l.Reasons[i]
-		}
-	}
-	return nil
-}
+func (s *state) holding() []*client.HeldLane { return slices.DeleteFunc(s.lanes(), isFailing) }
 
 // addLanes names lanes, and says why they hold jobs back.
 func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
@@ -62,14 +49,11 @@ func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
 		lane := lanes[i]
 		l.addLink(lane.Lane, s.v.Path("topics", lane.Topic, "lanes", lane.Lane))
 		l.add(" (")
-		reason := failingReason(lane)
-		if f := lane.LastFailure; reason != nil && f != nil {
+		reason := &lane.Reasons[0]
+		if f := lane.LastFailure; f != nil && isFailing(lane) {
 			l.add("%s at ", s.Failure(f))
 			l.addTime(f.At)
 			l.add(", ")
-		}
-		if reason == nil {
-			reason = &lane.Reasons[0]
 		}
 		l.add("%s", s.Pill(reason.Code).Text)
 		if !reason.Until.IsZero() {
@@ -115,31 +99,15 @@ func (s *state) addPauses(l *lead) {
 		if l.Class != "bad" {
 			l.Class = "warn"
 		}
-		if len(paused) == 1 {
-			l.add(" Topic ")
-		} else {
-			l.add(" Topics ")
-		}
-		s.addPausedNames(l, paused)
+		s.addPaused(l, " Topic", paused)
 		l.add(".")
 	}
 }
 
-// addPaused adds a clause about paused topics.
-func (s *state) addPaused(l *lead, paused []pause) {
-	if len(paused) == 1 {
-		l.add("topic ")
-	} else {
-		l.add("topics ")
-	}
-	s.addPausedNames(l, paused)
-}
-
-func (s *state) addPausedNames(l *lead, paused []pause) {
+// addPaused adds a clause about paused topics, which begins with the word for one.
+func (s *state) addPaused(l *lead, topic string, paused []pause) {
+	n := int64(len(paused))
+	l.add("%s ", words.Verb(n, topic, topic+"s"))
 	s.addList(l, len(paused), func(i int) { l.addLink(paused[i].Topic, paused[i].To) })
-	if len(paused) == 1 {
-		l.add(" is paused")
-	} else {
-		l.add(" are paused")
-	}
+	l.add("%s", words.Verb(n, " is paused", " are paused"))
 }

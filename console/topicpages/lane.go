@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/job"
 )
 
 // laneJobs is the number of jobs on the page of a lane.
@@ -174,11 +175,11 @@ func (p *lanePage) heldLead(o *client.Obstacle, jobs string, now time.Time) lead
 		l.Text += " It ends at " + words.When(o.Until, now, nil) + " (" + words.In(o.Until, now) + ")."
 	}
 	l.Text += " " + jobs
-	switch p.Row.Breaker {
-	case "open":
+	code := job.ObstacleCode(o.Code)
+	if code == job.ObstacleBreakerOpen {
 		l.Class = "bad"
-		fallthrough
-	case "half_open":
+	}
+	if code.Severity() == job.SeverityFailing {
 		l.Text += p.failure(now)
 	}
 	return l

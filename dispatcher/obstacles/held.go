@@ -108,7 +108,7 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	s.found = slices.DeleteFunc(s.found, func(l *lane) bool { return len(l.Reasons) == 0 })
 	for _, l := range s.found {
 		slices.SortStableFunc(l.Reasons,
-			func(a, b job.Obstacle) int { return cmp.Compare(severity[b.Code], severity[a.Code]) })
+			func(a, b job.Obstacle) int { return cmp.Compare(b.Code.Severity(), a.Code.Severity()) })
 	}
 	slices.SortFunc(s.found, compare)
 	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
@@ -141,13 +141,6 @@ func inParallel[T any](items []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// severity orders lanes by their worst reason, and the reasons of a lane.
-var severity = map[job.ObstacleCode]int{
-	job.ObstacleBreakerOpen: 3, job.ObstacleBreakerHalfOpen: 3, job.ObstacleRetryAfter: 3, job.ObstacleOrder: 3,
-	job.ObstacleTopicPaused: 2, job.ObstacleLanePaused: 2, job.ObstacleCooldown: 2,
-	job.ObstacleLaneFull: 1, job.ObstacleLaneRate: 1, job.ObstacleTopicRate: 1,
-}
-
 // compare orders lanes, the worst first: by severity, then by the jobs that wait.
 func compare(a, b *lane) int {
 	return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Ready, a.Ready),
@@ -155,9 +148,10 @@ func compare(a, b *lane) int {
 		cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.Lane, b.Queue.Lane))
 }
 
-func (l *lane) severity() (worst int) {
+// severity returns that of the lane's worst reason; zero: it has none yet.
+func (l *lane) severity() (worst job.Severity) {
 	for _, r := range l.Reasons {
-		worst = max(worst, severity[r.Code])
+		worst = max(worst, r.Code.Severity())
 	}
 	return worst
 }
