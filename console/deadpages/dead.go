@@ -68,10 +68,10 @@ func newJobRow(j client.JobInfo) jobRow {
 // showDead shows the dead letters.
 func showDead(v *web.Visit) (web.Answer, error) {
 	s := readSelection(v, v.Path("dead"), v.Request.URL.Query(), nil, []string{"more", "cursor", "search", "live"})
-	if slices.ContainsFunc(s.Filter.States, func(state client.State) bool { return state != client.Dead }) {
+	if slices.ContainsFunc(s.Filter.State, func(state client.State) bool { return state != client.Dead }) {
 		s.Errors.Add("state", "must be dead: this page has no other jobs")
 	}
-	s.Filter.States = nil // all of them are dead
+	s.Filter.State = nil // all of them are dead
 	if !s.Filter.IsZero() {
 		s.Reset = v.Path("dead")
 	}

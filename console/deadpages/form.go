@@ -121,7 +121,7 @@ func (s *selection) setFields(v *web.Visit, path string, q url.Values, also []st
 	}
 	labels := q["label"]
 	if s.Errors.Of("label") == "" {
-		labels = s.Filter.Labels
+		labels = s.Filter.Label
 	}
 	for i, label := range append(slices.Clone(labels), "") {
 		s.Labels = append(s.Labels, labelInput{ID: "f-label-" + strconv.Itoa(i+1), Value: filter.LabelText(label)})

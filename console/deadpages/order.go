@@ -80,9 +80,9 @@ type order struct {
 // store's: jobs that were registered or have ended around it, by no more than the clocks differ, are left out or
 // selected although they came later.
 func (o *order) bounded(f filter.Filter) filter.Filter {
-	bound := &f.Created.Before
+	bound := &f.CreatedBefore
 	if o.action.isOfEnded() {
-		bound = &f.Ended.Before
+		bound = &f.EndedBefore
 	}
 	if bound.IsZero() || o.counted.Before(*bound) {
 		*bound = o.counted
@@ -167,8 +167,8 @@ func choicesOf(v *web.Visit, f filter.Filter) []web.Link {
 		if slices.Contains(can, client.Dead) {
 			can = append(slices.Clone(can), client.Delivered, client.Cancelled)
 		}
-		if len(f.States) == 0 ||
-			!slices.ContainsFunc(f.States, func(s client.State) bool { return !slices.Contains(can, s) }) {
+		if len(f.State) == 0 ||
+			!slices.ContainsFunc(f.State, func(s client.State) bool { return !slices.Contains(can, s) }) {
 			links = append(links, web.Link{To: orderLink(v, a.code, f), Text: a.verb + "…"})
 		}
 	}
@@ -245,7 +245,7 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	default:
 		d.Lead = "At least " + number + " " + verb + ". Nothing is changed yet."
 	}
-	if o.action.confirmOf(d.Selection.Filter.States) != "" && counted.Matched > 0 {
+	if o.action.confirmOf(d.Selection.Filter.State) != "" && counted.Matched > 0 {
 		d.Class = "warn"
 	}
 }
@@ -272,7 +272,7 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 		number = d.Which
 	}
 	d.Submit = o.action.verb + " " + number
-	if confirm := o.action.confirmOf(d.Selection.Filter.States); confirm != "" {
+	if confirm := o.action.confirmOf(d.Selection.Filter.State); confirm != "" {
 		d.Confirm = d.Submit + "? " + confirm
 		if o.action.confirm == "" { // what happens does not say it
 			d.Happens = append(slices.Clone(d.Happens), confirm)

@@ -169,7 +169,7 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 	var links []web.Link
 	if w.Action == client.ActionCancel {
 		cancelled := asTheyAre(w, s.Filter)
-		cancelled.States = []client.State{client.Cancelled}
+		cancelled.State = []client.State{client.Cancelled}
 		return []web.Link{
 			{To: jobs(cancelled), Text: "Cancelled jobs"},
 			{To: jobs(s.WithStates(unfinished...)), Text: "Unfinished jobs that match"},
@@ -179,11 +179,11 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 		links = append(links, web.Link{To: jobs(now), Text: "The jobs as they are now"})
 	}
 	a, _ := actionOf(w.Action)
-	if slices.Contains(s.WithStates(a.states...).States, client.Dead) {
+	if slices.Contains(s.WithStates(a.states...).State, client.Dead) {
 		dead := s.Filter
-		dead.States = nil
+		dead.State = nil
 		if w.Action == client.ActionRevive {
-			dead.Ended.Before = time.Time{} // those that died again, too
+			dead.EndedBefore = time.Time{} // those that died again, too
 		}
 		links = append(links,
 			web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "What is dead now and matches"})
@@ -193,19 +193,20 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 
 // asTheyAre returns the filter of the jobs of work without what the work, or what follows from it, has changed.
 func asTheyAre(w *client.Work, f filter.Filter) filter.Filter {
-	f.States, f.Reason, f.Status, f.Ended, f.Due = nil, "", 0, filter.Range{}, filter.Range{}
+	f.State, f.Reason, f.Status = nil, "", 0
+	f.DueAfter, f.DueBefore, f.EndedAfter, f.EndedBefore = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	var change struct {
 		Labels json.RawMessage `json:"labels"`
 	}
 	if json.Unmarshal(w.Change, &change) != nil || change.Labels != nil {
-		f.Labels = nil
+		f.Label = nil
 	}
 	return f
 }
 
 // selectsAllCounted reports whether a filter selects by nothing but the time of the count, at most.
 func selectsAllCounted(f filter.Filter) bool {
-	f.Created.Before = time.Time{}
+	f.CreatedBefore = time.Time{}
 	return f.SelectsAll()
 }
 

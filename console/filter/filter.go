@@ -15,33 +15,42 @@ import (
 )
 
 // Filter selects jobs: those that match all fields that are not zero. The zero value selects all that clients
-// registered.
-type Filter struct {
-	Topic, Lane string
-	// States are those of the jobs: one of them. None: all states, or those of the list.
-	States []client.State
-	// Kind is all, registered, callback, backlog, work or schedule.
-	Kind     string
-	Labels   []string // name:value, as the API has them; all of them
-	Reason   string
-	Status   int // of the last answer
-	IDPrefix string
-	Created  Range
-	Due      Range
-	Ended    Range
+// registered. It has neither IDs nor All.
+type Filter client.Where
+
+// param is a parameter: its name in the query, and the field with its value.
+type param struct {
+	name  string
+	value any // a pointer
 }
 
-// Range is a range of time: from After on, and before Before. Zero times do not bound it.
-type Range struct{ After, Before time.Time }
-
-// names are the parameters, in the order of pairs.
-var names = []string{
-	"topic", "lane", "state", "reason", "status", "label", "kind", "id_prefix",
-	"created_after", "created_before", "due_after", "due_before", "ended_after", "ended_before",
+// params returns the parameters, in the order of Pairs.
+func (f *Filter) params() []param {
+	return []param{
+		{"topic", &f.Topic},
+		{"lane", &f.Lane},
+		{"state", &f.State},
+		{"reason", &f.Reason},
+		{"status", &f.Status},
+		{"label", &f.Label},
+		{"kind", &f.Kind},
+		{"id_prefix", &f.IDPrefix},
+		{"created_after", &f.CreatedAfter},
+		{"created_before", &f.CreatedBefore},
+		{"due_after", &f.DueAfter},
+		{"due_before", &f.DueBefore},
+		{"ended_after", &f.EndedAfter},
+		{"ended_before", &f.EndedBefore},
+	}
 }
 
 // Names returns the names of the parameters, which are those of GET /v1/jobs. GET /v1/dead has all but state.
-func Names() []string { return slices.Clone(names) }
+func Names() (names []string) {
+	for _, p := range new(Filter).params() {
+		names = append(names, p.name)
+	}
+	return names
+}
 
 // Parse reads a filter from the query of a URL. Times are those of words.ParseTime, or are a duration, such as 90m: so
 // long before now. States may be separated by commas; labels are repeated, as they may have commas, and are name=value
@@ -51,45 +60,50 @@ func Names() []string { return slices.Clone(names) }
 // checks names of topics and lanes.
 func Parse(q url.Values, now time.Time, also ...string) (f Filter, errors map[string]string) {
 	errors = misused(q, also)
-	get := func(name string) string {
-		if len(q[name]) != 1 {
-			return ""
+	for _, p := range f.params() {
+		text := ""
+		if len(q[p.name]) == 1 {
+			text = strings.TrimSpace(q.Get(p.name))
 		}
-		return strings.TrimSpace(q.Get(name))
-	}
-	fail := func(name, sentence string) { errors[name] = sentence }
-	at := func(name string) time.Time {
-		t, ok := parseTime(get(name), now)
+		ok, sentence := true, ""
+		switch value := p.value.(type) {
+		case *string:
+			*value = text
+		case *int:
+			sentence = "must be a status of 100 to 999"
+			if text != "" {
+				n, err := strconv.Atoi(text)
+				if ok = err == nil && n >= 100 && n <= 999; ok {
+					*value = n
+				}
+			}
+		case *time.Time:
+			sentence = "must be a time such as 2030-01-31T08:00, in UTC, or how long ago it is, such as 90m"
+			*value, ok = parseTime(text, now)
+		case *[]client.State:
+			*value = statesOf(q[p.name])
+		case *[]string:
+			sentence = "is not of the form name=value"
+			for _, text := range distinct(q[p.name]) {
+				label, isLabel := parseLabel(text)
+				if ok = ok && isLabel; isLabel && !slices.Contains(*value, label) {
+					*value = append(*value, label)
+				}
+			}
+		}
 		if !ok {
-			fail(name, "must be a time such as 2030-01-31T08:00, in UTC, or how long ago it is, such as 90m")
-		}
-		return t
-	}
-	f = Filter{
-		Topic: get("topic"), Lane: get("lane"), Kind: get("kind"), Reason: get("reason"), IDPrefix: get("id_prefix"),
-		Created: Range{at("created_after"), at("created_before")},
-		Due:     Range{at("due_after"), at("due_before")},
-		Ended:   Range{at("ended_after"), at("ended_before")},
-	}
-	for _, text := range distinct(q["label"]) {
-		label, ok := parseLabel(text)
-		if !ok {
-			fail("label", "is not of the form name=value")
-		} else if !slices.Contains(f.Labels, label) {
-			f.Labels = append(f.Labels, label)
-		}
-	}
-	for _, state := range distinct(strings.Split(strings.Join(q["state"], ","), ",")) {
-		f.States = append(f.States, client.State(state))
-	}
-	if text := get("status"); text != "" {
-		var err error
-		if f.Status, err = strconv.Atoi(text); err != nil || f.Status < 100 || f.Status > 999 {
-			f.Status = 0
-			fail("status", "must be a status of 100 to 999")
+			errors[p.name] = sentence
 		}
 	}
 	return f, errors
+}
+
+// statesOf returns the states of texts that may have several, separated by commas.
+func statesOf(texts []string) (states []client.State) {
+	for _, state := range distinct(strings.Split(strings.Join(texts, ","), ",")) {
+		states = append(states, client.State(state))
+	}
+	return states
 }
 
 // maxMisused bounds the parameters that Parse reports as misused, and maxName their names in runes.
@@ -100,7 +114,7 @@ const (
 
 // misused returns sentences about parameters that are unknown, or given more often than they have values.
 func misused(q url.Values, also []string) map[string]string {
-	wrong := make(map[string]string)
+	wrong, names := make(map[string]string), Names()
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if len(wrong) == maxMisused {
 			break
@@ -174,25 +188,29 @@ func (f Filter) Pairs() []string {
 			pairs = append(pairs, name, value)
 		}
 	}
-	add("topic", f.Topic)
-	add("lane", f.Lane)
-	states := make([]string, len(f.States))
-	for i, state := range f.States {
-		states[i] = string(state)
-	}
-	add("state", strings.Join(states, ","))
-	add("reason", f.Reason)
-	if f.Status != 0 {
-		add("status", strconv.Itoa(f.Status))
-	}
-	for _, label := range f.Labels {
-		add("label", label)
-	}
-	add("kind", f.Kind)
-	add("id_prefix", f.IDPrefix)
-	for _, r := range f.ranges() {
-		add(r.name+"_after", formatTime(r.After))
-		add(r.name+"_before", formatTime(r.Before))
+	for _, p := range f.params() {
+		switch value := p.value.(type) {
+		case *string:
+			add(p.name, *value)
+		case *int:
+			if *value != 0 {
+				add(p.name, strconv.Itoa(*value))
+			}
+		case *time.Time:
+			if !value.IsZero() {
+				add(p.name, value.UTC().Format(time.RFC3339Nano))
+			}
+		case *[]client.State:
+			states := make([]string, len(*value))
+			for i, state := range *value {
+				states[i] = string(state)
+			}
+			add(p.name, strings.Join(states, ","))
+		case *[]string:
+			for _, label := range *value {
+				add(p.name, label)
+			}
+		}
 	}
 	return pairs
 }
@@ -207,51 +225,25 @@ func (f Filter) Values() url.Values {
 	return q
 }
 
-// namedRange is a range and the beginning of the names of its parameters.
-type namedRange struct {
-	name string
-	Range
-}
-
-func (f Filter) ranges() []namedRange {
-	return []namedRange{{"created", f.Created}, {"due", f.Due}, {"ended", f.Ended}}
-}
-
-// formatTime writes a time as a parameter; the zero one is empty.
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
-}
-
-// Query returns the filter for lists of jobs. GET /v1/dead refuses States.
+// Query returns the filter for lists of jobs. GET /v1/dead refuses State.
 func (f Filter) Query() client.Query {
 	return client.Query{
-		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason,
-		Status: f.Status, IDPrefix: f.IDPrefix,
-		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
-		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
+		State: f.State, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Label, Reason: f.Reason,
+		Status: f.Status, IDPrefix: f.IDPrefix, CreatedAfter: f.CreatedAfter, CreatedBefore: f.CreatedBefore,
+		DueAfter: f.DueAfter, DueBefore: f.DueBefore, EndedAfter: f.EndedAfter, EndedBefore: f.EndedBefore,
 	}
 }
 
 // Where returns the filter for bulk work. It never has All: whoever has asked the reader sets it. Without All the API
 // refuses what selects by nothing but states.
-func (f Filter) Where() client.Where {
-	return client.Where{
-		State: f.States, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Labels, Reason: f.Reason,
-		Status: f.Status, IDPrefix: f.IDPrefix,
-		CreatedAfter: f.Created.After, CreatedBefore: f.Created.Before, DueAfter: f.Due.After, DueBefore: f.Due.Before,
-		EndedAfter: f.Ended.After, EndedBefore: f.Ended.Before,
-	}
-}
+func (f Filter) Where() client.Where { return client.Where(f) }
 
 // IsZero reports whether the filter selects by nothing, states included.
-func (f Filter) IsZero() bool { return len(f.States) == 0 && f.Kind == "" && f.SelectsAll() }
+func (f Filter) IsZero() bool { return len(f.State) == 0 && f.Kind == "" && f.SelectsAll() }
 
 // SelectsAll reports whether the filter selects every job of its states.
 func (f Filter) SelectsAll() bool {
-	f.States = nil
+	f.State = nil
 	if f.Kind == "all" || f.Kind == "registered" {
 		f.Kind = ""
 	}

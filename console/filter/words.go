@@ -13,7 +13,7 @@ import (
 // begins with the states and the word jobs.
 func (f Filter) Words() string {
 	var states []string
-	for _, s := range f.States {
+	for _, s := range f.State {
 		states = append(states, words.State(string(s)))
 	}
 	subject := strings.TrimSpace(or(states) + " jobs")
@@ -32,8 +32,8 @@ func (f Filter) Words() string {
 
 // WithStates returns the filter with these states, if it has none.
 func (f Filter) WithStates(states ...client.State) Filter {
-	if len(f.States) == 0 {
-		f.States = states
+	if len(f.State) == 0 {
+		f.State = states
 	}
 	return f
 }
@@ -49,7 +49,7 @@ func (f Filter) clauses() []string {
 	add(f.Topic, "of topic ")
 	add(f.Lane, "in lane ")
 	add(f.IDPrefix, "whose id begins with ")
-	for _, label := range f.Labels {
+	for _, label := range f.Label {
 		add(LabelText(label), "with the label ")
 	}
 	if f.Status != 0 {
@@ -60,18 +60,21 @@ func (f Filter) clauses() []string {
 	} else if f.Reason != "" {
 		add(words.Reason(f.Reason), "dead because ")
 	}
-	for _, r := range f.ranges() {
-		verb := r.name
-		if verb == "created" {
-			verb = "registered"
-		}
-		switch after, before := timeWords(r.After), timeWords(r.Before); {
+	for _, r := range []struct {
+		verb          string
+		after, before time.Time
+	}{
+		{"registered ", f.CreatedAfter, f.CreatedBefore},
+		{"due ", f.DueAfter, f.DueBefore},
+		{"ended ", f.EndedAfter, f.EndedBefore},
+	} {
+		switch after, before := timeWords(r.after), timeWords(r.before); {
 		case after != "" && before != "":
-			add(verb+" from "+after+" to before "+before, "")
+			add(after+" to before "+before, r.verb+"from ")
 		case after != "":
-			add(verb+" from "+after+" on", "")
-		case before != "":
-			add(verb+" before "+before, "")
+			add(after+" on", r.verb+"from ")
+		default:
+			add(before, r.verb+"before ")
 		}
 	}
 	return all

@@ -3,8 +3,6 @@ package filter
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/ringback/ringback/client"
 )
@@ -19,32 +17,19 @@ type Selection struct {
 // ParseWhere reads which jobs bulk work selects, as the API shows it in where.
 func ParseWhere(raw json.RawMessage) (Selection, error) {
 	var where struct {
-		State, Label              texts
-		Topic, Lane, Kind, Reason string
-		Status                    int
-		IDPrefix                  string    `json:"id_prefix"`
-		CreatedAfter              time.Time `json:"created_after"`
-		CreatedBefore             time.Time `json:"created_before"`
-		DueAfter                  time.Time `json:"due_after"`
-		DueBefore                 time.Time `json:"due_before"`
-		EndedAfter                time.Time `json:"ended_after"`
-		EndedBefore               time.Time `json:"ended_before"`
-		IDs                       int       `json:"ids_count"`
+		client.Where
+
+		State texts `json:"state"`
+		Label texts `json:"label"`
+		IDs   int   `json:"ids_count"`
 	}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &where); err != nil {
 			return Selection{}, fmt.Errorf("read the selection of bulk work: %w", err)
 		}
 	}
-	s := Selection{IDs: where.IDs, Filter: Filter{
-		Topic: where.Topic, Lane: where.Lane, Kind: where.Kind, Labels: where.Label, Reason: where.Reason,
-		Status: where.Status, IDPrefix: where.IDPrefix, Created: Range{where.CreatedAfter, where.CreatedBefore},
-		Due:   Range{where.DueAfter, where.DueBefore},
-		Ended: Range{where.EndedAfter, where.EndedBefore},
-	}}
-	for _, state := range distinct(strings.Split(strings.Join(where.State, ","), ",")) {
-		s.States = append(s.States, client.State(state))
-	}
+	s := Selection{Filter: Filter(where.Where), IDs: where.IDs}
+	s.State, s.Label, s.All = statesOf(where.State), where.Label, false
 	return s, nil
 }
 

@@ -21,7 +21,7 @@ func lead(f *selection, list *client.JobPage, counts *client.Counts) string {
 	n := int64(len(list.Items))
 	switch {
 	case counts != nil:
-		return matches(unfinished(counts, f.States)) + ": " + that + "."
+		return matches(unfinished(counts, f.State)) + ": " + that + "."
 	case f.cursor != "" && n == 0 && list.NextCursor == "":
 		return "No more jobs match: " + that + "."
 	case f.cursor != "":

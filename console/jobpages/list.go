@@ -103,7 +103,7 @@ func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 	d.Lead = "Choose a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
 	d.Errors = f.errors
 	d.setFields(f)
-	d.Labels = f.Labels
+	d.Labels = f.Label
 	if f.errors.Any() { // links to a topic would lack what is wrong
 		return
 	}
@@ -149,7 +149,7 @@ const callbackTopic = "_callbacks"
 // were removed. Those of all topics are shared with other pages: counting them takes long where many lanes have
 // unfinished jobs.
 func (p *pages) readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
-	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.States, client.State.Ended) ||
+	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.State, client.State.Ended) ||
 		!v.Can(access.ReadStats) || f.Topic == "" && !v.CanAll(access.ReadStats) {
 		return nil, nil
 	}
@@ -202,7 +202,7 @@ func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts
 	here := v.Path("jobs")
 	d.Errors = f.errors
 	d.setFields(f)
-	d.Labels = f.Labels
+	d.Labels = f.Label
 	for i, p := range f.active {
 		if f.errors.Any() { // links would select without what is wrong
 			break
@@ -244,9 +244,9 @@ func (d *listData) bulk(v *web.Visit, f *selection) {
 	}
 	d.Bulk = append(d.Bulk,
 		web.Link{To: v.PathQuery(v.Path("work", "new"), f.Pairs()...), Text: "Act on all that match"})
-	if slices.Equal(f.States, []client.State{client.Dead}) {
+	if slices.Equal(f.State, []client.State{client.Dead}) {
 		dead := f.Filter
-		dead.States = nil
+		dead.State = nil
 		d.Bulk = append(d.Bulk,
 			web.Link{To: v.PathQuery(v.Path("dead"), dead.Pairs()...), Text: "Group these dead letters"})
 	}
