@@ -21,7 +21,7 @@ const maxGroups = 50
 type deadData struct {
 	Lead      string
 	Class     string // of the lead
-	Selection *selection
+	Selection *filter.Form
 	// Empty: nothing is dead, or nothing matches.
 	Empty, Filtered bool
 	Groups          []groupRow
@@ -67,14 +67,12 @@ func newJobRow(j client.JobInfo) jobRow {
 
 // showDead shows the dead letters.
 func showDead(v *web.Visit) (web.Answer, error) {
-	s := readSelection(v, v.Path("dead"), v.Request.URL.Query(), nil, []string{"more", "cursor", "search", "live"})
+	s := readSelection(v, v.Request.URL.Query(), "cursor", "search", "live")
+	s.Without = []string{"state"}
 	if slices.ContainsFunc(s.Filter.State, func(state client.State) bool { return state != client.Dead }) {
-		s.Errors.Add("state", "must be dead: this page has no other jobs")
+		s.Refuse("state: must be dead: this page has no other jobs")
 	}
 	s.Filter.State = nil // all of them are dead
-	if !s.Filter.IsZero() {
-		s.Reset = v.Path("dead")
-	}
 	data := &deadData{Selection: s, Filtered: !s.Filter.IsZero(), Which: s.Filter.WithStates(client.Dead).Words()}
 	page := &web.Page{View: "dead-letters", Title: "Dead letters", Section: "dead", Data: data}
 	if data.Filtered && !s.Errors.Any() {
@@ -90,12 +88,12 @@ func showDead(v *web.Visit) (web.Answer, error) {
 		if err == nil {
 			break
 		}
-		if err := s.fail(err); err != nil {
+		if err := s.Fail(err); err != nil {
 			return nil, err
 		}
 		data.Lead, data.Class = "The API refuses this filter.", ""
 	}
-	page.Status = s.status()
+	page.Status = s.Errors.Status
 	return page, nil
 }
 

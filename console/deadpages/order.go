@@ -24,15 +24,12 @@ const (
 	countedField = "counted_at"
 )
 
-// stateInput is the filter that the form has besides those of the dead letters.
-var stateInput = []string{"state"}
-
 // orderData is the data of the page that counts jobs before bulk work.
 type orderData struct {
 	Lead  string
 	Class string
 
-	Selection *selection
+	Selection *filter.Form
 	Action    web.Field  // a select
 	Chosen    bool       // there is an action
 	Choices   []web.Link // of actions, without one
@@ -98,11 +95,13 @@ func newOrder(v *web.Visit) (web.Answer, error) {
 	if o.action.paced {
 		o.rates = map[string]string{"rate": defaultRate}
 	}
-	return showOrder(v, readSelection(v, v.Path("work", "new"), q, stateInput, []string{"action", "more", "live"}), o)
+	return showOrder(v, readSelection(v, q, "action", "live"), o)
 }
 
 // showOrder counts the jobs and shows the form.
-func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
+func showOrder(v *web.Visit, s *filter.Form, o order) (web.Answer, error) {
+	s.Without = []string{"state"}
+	s.Extra = []web.Field{{Name: "state", Label: "State", Placeholder: "as the action has it"}}
 	data := &orderData{
 		Selection: s, Chosen: o.known, Verb: o.action.verb, Errors: o.problem,
 		Which: o.action.which(filter.Selection{Filter: s.Filter}),
@@ -126,7 +125,7 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 		data.Lead = "These jobs cannot be counted."
 	case !o.known:
 		data.Lead = "Choose what to do with which jobs. They are counted first; nothing changes yet."
-		page.Status = statusOf(o, s)
+		page.Status = cmp.Or(o.problem.Status, s.Errors.Status)
 		data.Choices, data.Errors = choicesOf(v, s.Filter), withoutInputs(data.Errors)
 		return page, nil
 	default:
@@ -134,7 +133,7 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 		if err == nil {
 			break
 		}
-		if err := s.fail(err); err != nil {
+		if err := s.Fail(err); err != nil {
 			return nil, err
 		}
 		data.Lead = "The API refuses this selection."
@@ -145,7 +144,7 @@ func showOrder(v *web.Visit, s *selection, o order) (web.Answer, error) {
 	if !data.Startable {
 		data.Errors = withoutInputs(data.Errors)
 	}
-	page.Status = statusOf(o, s)
+	page.Status = cmp.Or(o.problem.Status, s.Errors.Status)
 	return page, nil
 }
 
@@ -173,14 +172,6 @@ func choicesOf(v *web.Visit, f filter.Filter) []web.Link {
 		}
 	}
 	return links
-}
-
-// statusOf returns the HTTP status of the page.
-func statusOf(o order, s *selection) int {
-	if o.problem.Any() {
-		return o.problem.Status
-	}
-	return s.status()
 }
 
 // count counts the jobs and sets what follows from their number.

@@ -2,11 +2,8 @@ package deadpages
 
 import (
 	"embed"
-	"errors"
-	"strings"
 	"time"
 
-	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
 )
@@ -38,24 +35,6 @@ func New() web.Pages {
 			web.Post("work/{id}/stop", access.StopWork, stopWork),
 		},
 	}
-}
-
-// formErrors returns what the API finds wrong with parameters or a request as errors of a form with the same fields.
-func formErrors(err error, fields ...string) (web.FormErrors, bool) {
-	p, ok := errors.AsType[*client.Problem](err)
-	if !ok {
-		return web.FormErrors{}, false
-	}
-	named := *p
-	named.Errors = make([]client.FieldError, len(p.Errors))
-	for i, e := range p.Errors {
-		e.Field = strings.TrimPrefix(e.Field, "?")
-		for _, prefix := range []string{"/where/", "/change/"} {
-			e.Field = strings.TrimPrefix(e.Field, prefix)
-		}
-		named.Errors[i] = e
-	}
-	return web.FormErrorsOf(&named, fields...)
 }
 
 // needsTopic reports whether the API refuses requests of the reader without a topic.

@@ -18,7 +18,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	var o order
 	o.action, o.known = actionOf(v.Form("action"))
 	sent := slices.Concat([]string{"action", "all", "rate", "lane_rate", countedField}, o.action.changes)
-	s := readSelection(v, v.Path("work", "new"), v.Request.PostForm, stateInput, sent)
+	s := readSelection(v, v.Request.PostForm, sent...)
 	o.read(v)
 	change, changed, wrong := changeForm.Changes(nil, o.texts)
 	o.problem = wrong
@@ -57,7 +57,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 	started, err := start(v, work, change)
 	if err != nil {
 		known := slices.Concat(filter.Names(), o.action.changes, []string{"rate", "lane_rate"})
-		found, ok := formErrors(err, known...)
+		found, ok := web.FormErrorsOf(err, known...)
 		if !ok {
 			return nil, err
 		}

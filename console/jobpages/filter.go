@@ -2,10 +2,6 @@ package jobpages
 
 import (
 	"cmp"
-	"errors"
-	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,32 +16,26 @@ const pageSize = 50
 
 // selection is what a list is filtered by.
 type selection struct {
-	filter.Filter
+	*filter.Form
 
 	order, cursor string
-	active        []param    // of the filter, as the API has them
-	written       url.Values // what the reader wrote
-	errors        web.FormErrors
+	active        []param // of the filter, as the API has them
 }
 
 // param is a parameter of the API's list.
 type param struct{ name, value string }
 
 // readSelection reads what a request filters by.
-func readSelection(values url.Values, now time.Time) *selection {
+func readSelection(v *web.Visit) *selection {
 	s := &selection{
-		order:  strings.TrimSpace(values.Get("order")),
-		cursor: strings.TrimSpace(values.Get("cursor")), written: values,
+		Form:  filter.Read(v, v.Request.URL.Query(), "id", "order", "cursor", "search", "live", "more"),
+		order: v.Query("order"), cursor: v.Query("cursor"),
 	}
-	var wrong map[string]string
-	s.Filter, wrong = filter.Parse(values, now, "id", "order", "cursor", "search", "live")
-	for _, name := range slices.Sorted(maps.Keys(wrong)) {
-		if isField(name) {
-			s.errors.Add(name, wrong[name])
-		} else {
-			s.errors.General = append(s.errors.General, name+" "+wrong[name])
-		}
-	}
+	s.Few = []string{"topic", "state", "lane"}
+	s.Extra = []web.Field{{
+		Name: "order", Label: "Order", Kind: "select",
+		Options: []web.Link{{Text: "newest first"}, {To: "oldest", Text: "oldest first"}},
+	}}
 	pairs := s.Pairs()
 	for i := 0; i < len(pairs); i += 2 {
 		s.active = append(s.active, param{pairs[i], pairs[i+1]})
@@ -53,27 +43,11 @@ func readSelection(values url.Values, now time.Time) *selection {
 	return s
 }
 
-// isField reports whether the form has a field of a name.
-func isField(name string) bool { return name == "order" || slices.Contains(filter.Names(), name) }
-
 // request returns the request for the page of the list.
 func (s *selection) request(within time.Duration) client.Query {
 	q := s.Query()
 	q.Order, q.Cursor, q.Limit, q.Within = s.order, s.cursor, pageSize, within
 	return q
-}
-
-// text returns the text of a field of the form. States are as the choices have them.
-func (s *selection) text(name string) string {
-	switch name {
-	case "state":
-		return strings.Join(s.written["state"], ",")
-	case "label":
-		return "" // the active ones are beside the form
-	case "order":
-		return s.order
-	}
-	return strings.TrimSpace(s.written.Get(name))
 }
 
 // pairs returns the parameters of a link to the same list, without that at an index; -1: all.
@@ -90,25 +64,6 @@ func (s *selection) pairs(without int) []string {
 // only reports whether the list is filtered by nothing but some parameters.
 func (s *selection) only(names ...string) bool {
 	return !slices.ContainsFunc(s.active, func(p param) bool { return !slices.Contains(names, p.name) })
-}
-
-// take adds what the API found wrong. It returns false for other errors.
-func (s *selection) take(err error) bool {
-	p, ok := errors.AsType[*client.Problem](err)
-	if !ok || p.Status != http.StatusUnprocessableEntity {
-		return false
-	}
-	for _, e := range p.Errors {
-		if name := strings.TrimLeft(e.Field, "?/"); isField(name) {
-			s.errors.Add(name, e.Detail)
-		} else {
-			s.errors.General = append(s.errors.General, strings.TrimSpace(name+" "+e.Detail))
-		}
-	}
-	if !s.errors.Any() {
-		s.errors.General = append(s.errors.General, p.Detail)
-	}
-	return true
 }
 
 // timeNames are what a time of a job is called.

@@ -107,3 +107,13 @@ func budget(f *selection, list *client.JobPage) string {
 		return looked + words.Number(n) + " match so far."
 	}
 }
+
+// unfinished returns how many jobs of some unfinished states there are.
+func unfinished(c *client.Counts, states []client.State) int64 {
+	of := map[client.State]int64{client.Scheduled: c.Scheduled, client.Ready: c.Ready, client.Running: c.Running}
+	var sum int64
+	for _, s := range states {
+		sum += of[s]
+	}
+	return sum
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
@@ -22,14 +23,10 @@ type listData struct {
 	ID       string
 	Missing  bool
 	ByPrefix string
-	// Filters and More are the fields of the form; Open: one of More is in use.
-	Filters, More []web.Field
-	Open          bool
-	Labels        []string // active ones, which the form keeps
-	Errors        web.FormErrors
-	Chips         []chip
-	Reset         string
-	Rows          []row
+	Form     *filter.Form
+	Chips    []chip
+	Reset    string
+	Rows     []row
 	// Budget says what was looked at, if the page is short although more follow; GoOn continues.
 	Budget, GoOn string
 	Pager        web.Pager
@@ -63,12 +60,11 @@ func (p *pages) showList(v *web.Visit) (web.Answer, error) {
 		d.Lead = "Your token reads single jobs: write the id of one."
 		return page, nil
 	}
-	f := readSelection(v.Request.URL.Query(), v.Now)
+	f := readSelection(v)
+	d.Form = f.Form
 	if len(v.Who.Topics) > 0 && f.Topic == "" { // the API refuses lists of all topics
 		d.chooseTopic(v, f)
-		if f.errors.Any() {
-			page.Status = http.StatusUnprocessableEntity
-		}
+		page.Status = f.Errors.Status
 		return page, nil
 	}
 	list, err := readList(v, f)
@@ -80,10 +76,8 @@ func (p *pages) showList(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	d.fill(v, f, list, counts)
-	if f.errors.Any() {
-		page.Status = http.StatusUnprocessableEntity
-	}
-	if len(f.active) > 0 && !f.errors.Any() {
+	page.Status = f.Errors.Status
+	if len(f.active) > 0 && !f.Errors.Any() {
 		text := cut(f.Words(), maxShown)
 		page.Title = words.UpperFirst(text)
 	}
@@ -101,10 +95,7 @@ func getJob(v *web.Visit, id string) (*client.JobInfo, error) {
 // chooseTopic lets the reader choose one of the topics that the token is restricted to.
 func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 	d.Lead = "Choose a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
-	d.Errors = f.errors
-	d.setFields(f)
-	d.Labels = f.Label
-	if f.errors.Any() { // links to a topic would lack what is wrong
+	if f.Errors.Any() { // links to a topic would lack what is wrong
 		return
 	}
 	d.Hints = []string{"Write the name of a topic that your token may read, and filter."}
@@ -131,14 +122,14 @@ func (d *listData) missing(v *web.Visit) {
 
 // readList returns the page of the list; empty if the filter is wrong.
 func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
-	if f.errors.Any() {
+	if f.Errors.Any() {
 		return new(client.JobPage), nil
 	}
 	list, err := v.API.JobPage(v.Request.Context(), f.request(v.SearchTime()))
-	if err != nil && f.take(err) {
-		return new(client.JobPage), nil
+	if err != nil {
+		return new(client.JobPage), f.Fail(err, "order")
 	}
-	return list, err
+	return list, nil
 }
 
 // callbackTopic is the topic of callbacks, the only one with jobs of Ringback's own that the counters of all topics
@@ -149,7 +140,7 @@ const callbackTopic = "_callbacks"
 // were removed. Those of all topics are shared with other pages: counting them takes long where many lanes have
 // unfinished jobs.
 func (p *pages) readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
-	if f.errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.State, client.State.Ended) ||
+	if f.Errors.Any() || !f.only("topic", "state") || slices.ContainsFunc(f.State, client.State.Ended) ||
 		!v.Can(access.ReadStats) || f.Topic == "" && !v.CanAll(access.ReadStats) {
 		return nil, nil
 	}
@@ -200,11 +191,8 @@ func without(all client.Counts, some *client.Counts) *client.Counts {
 // fill fills the data of the list.
 func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts *client.Counts) {
 	here := v.Path("jobs")
-	d.Errors = f.errors
-	d.setFields(f)
-	d.Labels = f.Label
 	for i, p := range f.active {
-		if f.errors.Any() { // links would select without what is wrong
+		if f.Errors.Any() { // links would select without what is wrong
 			break
 		}
 		d.Chips = append(d.Chips, chip{Text: p.words(), To: v.PathQuery(here, f.pairs(i)...)})
@@ -213,7 +201,7 @@ func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts
 	for i := range list.Items {
 		d.Rows = append(d.Rows, newRow(&list.Items[i], v.Now))
 	}
-	if f.errors.Any() {
+	if f.Errors.Any() {
 		d.Lead, d.LeadClass = "Nothing was searched: a filter is wrong.", "bad"
 		return
 	}

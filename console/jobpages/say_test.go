@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -205,7 +206,7 @@ func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {
 	page := func(n int) *client.JobPage {
 		return &client.JobPage{Items: make([]client.JobInfo, n), Scanned: 5000, NextCursor: "c"}
 	}
-	first, later := &selection{}, &selection{cursor: "x"}
+	first, later := &selection{Form: new(filter.Form)}, &selection{cursor: "x"}
 	require.Equal(t, "Looked at 5,000 jobs, 12 match so far.", budget(first, page(12)))
 	require.Equal(t, "Looked at 5,000 more jobs, none matches so far.", budget(later, page(0)))
 	first.Topic, first.Status = "pay", 503

@@ -80,8 +80,10 @@ func IfRevision(revision int64) client.Condition {
 	return client.IfRevision(revision)
 }
 
-// fieldNames makes names of fields of JSON pointers. A form has the three members of a body in one field.
-var fieldNames = strings.NewReplacer("/body_text", ".body", "/body_base64", ".body", "/", ".")
+// fieldNames makes names of fields of JSON pointers. A form has the three members of a body in one field, and what bulk
+// work selects and changes in one form.
+var fieldNames = strings.NewReplacer("/body_text", ".body", "/body_base64", ".body", "/where/", ".", "/change/", ".",
+	"/", ".")
 
 // FormErrorsOf returns an error of the API as errors of a form, whose fields are those with a name of the API's field,
 // with a dot for each slash: /ladder/0 is ladder.0, which also concerns the field ladder; the parameter ?rate is rate.

@@ -459,15 +459,15 @@ var plan = []row{
 		ours: []string{"console/words"},
 	},
 	{
-		pkg: "console/filter",
-		reason: "filters of jobs between URLs, requests and words: pure functions that are given the time, " +
-			"so that tables can test them",
-		ours: []string{"client", "console/words"},
-	},
-	{
 		pkg:    "console/web",
 		reason: "what pages of the console are made of: they know the API's client, and not how they are served",
 		ours:   []string{"client", "console/words", "internal/access", "internal/utf8text"},
+	},
+	{
+		pkg: "console/filter",
+		reason: "filters of jobs between URLs, forms, requests and words: pure functions that are given the " +
+			"time, so that tables can test them",
+		ours: []string{"client", "console/web", "console/words"},
 	},
 	{
 		pkg: "console",
