@@ -22,7 +22,8 @@ func Funcs() template.FuncMap {
 		"join":     strings.Join,
 		"field":    newField,
 		"pill":     newPill,
-		"list":     func(items ...any) []any { return items },
+		"table":    newTable,
+		"stacked":  func(t Table) Table { t.Class += " stack"; return t },
 	}
 }
 
@@ -46,6 +47,31 @@ type Field struct {
 // .Data.NoteError)}}. Other fields are made in Go.
 func newField(name, label, value, hint, sentence string) Field {
 	return Field{Name: name, Label: label, Value: value, Hint: hint, Error: sentence}
+}
+
+// Table is the data of the template "table": the name of a table for screen readers, its class, and its columns.
+type Table struct {
+	Label, Class string
+	Columns      []Column
+}
+
+// Column is the head of a column of a table.
+type Column struct {
+	Text           string
+	Number, Hidden bool // it has numbers; only screen readers read the head
+}
+
+// newTable makes a table of the texts of its columns, for templates: {{template "table" (table "Topics" "Topic"
+// "Waiting:num" (and .CanChange "Actions:hidden"))}}. A text that is none, as of a condition, is no column.
+func newTable(label string, columns ...any) Table {
+	t := Table{Label: label, Class: "list"}
+	for _, c := range columns {
+		if text, ok := c.(string); ok {
+			text, kind, _ := strings.Cut(text, ":")
+			t.Columns = append(t.Columns, Column{Text: text, Number: kind == "num", Hidden: kind == "hidden"})
+		}
+	}
+	return t
 }
 
 // Pill is the data of the template "pill": a word with a colour.
