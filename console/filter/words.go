@@ -14,7 +14,7 @@ import (
 func (f Filter) Words() string {
 	var states []string
 	for _, s := range f.State {
-		states = append(states, words.State(string(s)))
+		states = append(states, string(s))
 	}
 	subject := strings.TrimSpace(or(states) + " jobs")
 	switch f.Kind {

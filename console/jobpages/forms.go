@@ -98,7 +98,7 @@ func editPage(v *web.Visit, j *client.JobInfo, texts form.Texts, errs web.FormEr
 	}
 	if j.State != client.Scheduled && j.State != client.Ready {
 		d.Notes = append(d.Notes,
-			"The job is "+words.State(string(j.State))+": only scheduled and ready jobs can be edited.")
+			"The job is "+string(j.State)+": only scheduled and ready jobs can be edited.")
 	}
 	if texts["body_as"] == form.AsKept && len(j.Body) > 0 {
 		d.Notes = append(d.Notes, keptNote(v, j))

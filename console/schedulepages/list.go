@@ -108,7 +108,7 @@ func statePill(state string) web.Pill {
 func outcomeWords(t *client.PastTick) string {
 	switch {
 	case t.Outcome == "run" && t.JobState != "":
-		return words.State(string(t.JobState))
+		return string(t.JobState)
 	case t.Outcome == "run":
 		return "ran"
 	}

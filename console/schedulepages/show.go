@@ -118,7 +118,7 @@ func newPastTick(v *web.Visit, t *client.PastTick, loc *time.Location) pastTick 
 		p.Pill = web.Pill{Class: "plain", Text: "ran"}
 		p.Text = "its job is not stored any more"
 	default:
-		p.Pill = web.Pill{Class: string(t.JobState), Text: words.State(string(t.JobState))}
+		p.Pill = web.Pill{Class: string(t.JobState), Text: string(t.JobState)}
 		p.JobTo = v.Path("jobs", t.JobID)
 	}
 	return p
@@ -177,9 +177,9 @@ func lastWords(s *client.Schedule) string {
 	case t.Outcome != "run":
 		return "the last one was " + words.TickOutcome(t.Outcome)
 	case t.JobState == "delivered" || t.JobState == "cancelled":
-		return "the last one was " + words.State(string(t.JobState))
+		return "the last one was " + string(t.JobState)
 	case t.JobState != "":
-		return "the job of the last one is " + words.State(string(t.JobState))
+		return "the job of the last one is " + string(t.JobState)
 	}
 	return "the last one ran"
 }

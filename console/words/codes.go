@@ -11,18 +11,6 @@ func (v vocabulary) of(code string) string {
 	return code
 }
 
-var states = vocabulary{
-	"scheduled": "scheduled",
-	"ready":     "ready",
-	"running":   "running",
-	"delivered": "delivered",
-	"dead":      "dead",
-	"cancelled": "cancelled",
-}
-
-// State returns what state a job is in, as an adjective.
-func State(code string) string { return states.of(code) }
-
 var reasons = vocabulary{
 	"exhausted":    "all retries are used up",
 	"expired":      "its expiry passed, or would have before the next attempt",
@@ -88,15 +76,6 @@ var errorClasses = vocabulary{
 // ErrorClass returns why an attempt got no complete answer, as a clause after "because".
 func ErrorClass(code string) string { return errorClasses.of(code) }
 
-var breakers = vocabulary{
-	"closed":    "closed",
-	"open":      "open",
-	"half_open": "half open: one attempt, the probe, decides whether it closes",
-}
-
-// Breaker returns the state of a lane's breaker.
-func Breaker(code string) string { return breakers.of(code) }
-
 var changes = vocabulary{
 	"created":   "registered",
 	"edited":    "edited",
@@ -123,15 +102,6 @@ var jobKinds = vocabulary{
 // JobKind returns which jobs are of a kind.
 func JobKind(code string) string { return jobKinds.of(code) }
 
-var deliveries = vocabulary{
-	"push":    "sent as HTTP requests",
-	"pull":    "leased to clients that ask for them",
-	"handler": "passed to a Go function",
-}
-
-// Deliver returns how the jobs of a topic are delivered.
-func Deliver(code string) string { return deliveries.of(code) }
-
 var roles = vocabulary{
 	"read":    "reads everything but secrets, tokens and namespaces",
 	"publish": "registers jobs, and reads or cancels a job by its id",
@@ -142,17 +112,6 @@ var roles = vocabulary{
 // Role returns what a token of a role does.
 func Role(code string) string { return roles.of(code) }
 
-var actions = vocabulary{
-	"revive": "revive",
-	"purge":  "delete",
-	"cancel": "cancel",
-	"run":    "run now",
-	"edit":   "edit",
-}
-
-// WorkAction returns what bulk work does with jobs, as a verb.
-func WorkAction(code string) string { return actions.of(code) }
-
 var workStates = vocabulary{
 	"running": "running",
 	"done":    "done",
@@ -162,16 +121,6 @@ var workStates = vocabulary{
 
 // WorkState returns the state of bulk work.
 func WorkState(code string) string { return workStates.of(code) }
-
-var scheduleStates = vocabulary{
-	"active":     "active",
-	"paused":     "paused",
-	"ended":      "ended: no tick is left",
-	"unreadable": "not readable: put the schedule again",
-}
-
-// ScheduleState returns the state of a schedule.
-func ScheduleState(code string) string { return scheduleStates.of(code) }
 
 var tickOutcomes = vocabulary{
 	"run":     "run",

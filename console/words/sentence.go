@@ -59,22 +59,18 @@ func endsWithin(text string) bool {
 }
 
 // LowerFirst returns a text with its first letter in lower case, to go on with a sentence.
-func LowerFirst(text string) string {
+func LowerFirst(text string) string { return mapFirst(unicode.ToLower, text) }
+
+// UpperFirst returns a text with its first letter in upper case, to begin a sentence.
+func UpperFirst(text string) string { return mapFirst(unicode.ToUpper, text) }
+
+func mapFirst(to func(rune) rune, text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 || first == utf8.RuneError {
 		return text
 	}
-	return string(unicode.ToLower(first)) + text[size:]
+	return string(to(first)) + text[size:]
 }
 
 // Clause returns a sentence as a part of another one, without its capital letter and its full stop.
 func Clause(sentence string) string { return LowerFirst(strings.TrimSuffix(sentence, ".")) }
-
-// UpperFirst returns a text with its first letter in upper case, to begin a sentence.
-func UpperFirst(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 || first == utf8.RuneError {
-		return text
-	}
-	return string(unicode.ToUpper(first)) + text[size:]
-}
