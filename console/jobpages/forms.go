@@ -70,13 +70,10 @@ func changesOf(j *client.JobInfo, texts form.Texts) (doc json.RawMessage, change
 
 // send sends a document about a job, if that is still as the form showed it.
 func send(v *web.Visit, method, id, below string, doc json.RawMessage) error {
-	if _, err := v.Condition(); err != nil {
-		return err
+	revision, err := v.Revision()
+	if err == nil {
+		_, err = v.Send(method, "/v1/jobs/"+url.PathEscape(id)+below, doc, revision)
 	}
-	_, err := v.API.Call(v.Request.Context(), client.Request{
-		Method: method, Path: "/v1/jobs/" + url.PathEscape(id) + below, Body: doc, Once: true,
-		Header: http.Header{"If-Match": {`"` + v.Form(web.RevisionField) + `"`}},
-	})
 	return err
 }
 
@@ -129,11 +126,11 @@ func editJob(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	texts := changeForm.Typed(v.Request.PostForm, changeForm.Texts(changeForm.Values(j.Raw)))
-	seen, err := v.Condition()
+	seen, err := v.Revision()
 	if err != nil {
 		return nil, err
 	}
-	if seen != client.IfRevision(j.Revision) {
+	if seen != j.Revision {
 		return editPage(v, j, texts, changedMeanwhile(j, texts)), nil
 	}
 	doc, changed, errs := changesOf(j, texts)
@@ -169,15 +166,8 @@ func changedMeanwhile(j *client.JobInfo, texts form.Texts) web.FormErrors {
 		e := j.Events[n-1]
 		who = fmt.Sprintf(" (%s%s)", words.Change(e.Kind), actor(e.Actor))
 	}
-	errs := web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
-		"The job was changed while you edited it" + who + ". Your fields are kept.",
-	}}
-	if _, differ, _ := changesOf(j, texts); len(differ) > 0 {
-		errs.General = append(errs.General,
-			words.Sentence("Compared with the job as it is now, saving again changes", words.ListAll(differ)))
-	} else {
-		errs.General = append(errs.General, "The job is now as you typed it.")
-	}
+	_, differ, errs := changesOf(j, texts)
+	errs.Conflict("The job was changed while you edited it"+who+".", "the job as it is", differ)
 	return errs
 }
 

@@ -108,7 +108,7 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 		}
 		f.schedule = s
 		return f.counted(v, web.FormErrors{Status: http.StatusPreconditionFailed, General: []string{
-			changedMeanwhile(s, v.Now) + " Its ticks are counted again: look at the number, and start again.",
+			changedSince(v, s) + " Its ticks are counted again: look at the number, and start again.",
 		}})
 	}
 	if err != nil {

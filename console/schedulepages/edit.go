@@ -208,11 +208,11 @@ func changeSchedule(v *web.Visit) (web.Answer, error) {
 	}
 	f := readForm(v, name)
 	f.ManagedBy = stored.ManagedBy
-	condition, err := v.Condition()
+	revision, err := v.Revision()
 	if err != nil {
 		return nil, err
 	}
-	if condition != web.IfRevision(stored.Revision) {
+	if revision != stored.Revision {
 		return f.conflict(v, stored), nil
 	}
 	answer, err := f.put(v, name, stored.Revision, valuesOf(stored))
@@ -233,7 +233,7 @@ func (f *editForm) put(v *web.Visit, name string, revision int64, stored form.Va
 	if errs.Any() {
 		return f.page(v, errs), nil
 	}
-	raw, err := v.Put(doc, revision, "/v1/schedules/"+url.PathEscape(name))
+	raw, err := v.Send(http.MethodPut, "/v1/schedules/"+url.PathEscape(name), doc, revision)
 	if errors.Is(err, client.ErrRevision) {
 		return nil, err
 	}
@@ -259,24 +259,12 @@ func (f *editForm) put(v *web.Visit, name string, revision int64, stored form.Va
 // changes of what is stored. Who has read that may overwrite it.
 func (f *editForm) conflict(v *web.Visit, stored *client.Schedule) *web.Page {
 	f.Revision, f.ManagedBy = strconv.FormatInt(stored.Revision, 10), stored.ManagedBy
-	errs := web.FormErrors{
-		Status:  http.StatusPreconditionFailed,
-		General: []string{changedMeanwhile(stored, v.Now) + " What you typed is kept."},
-	}
-	if _, differ, _ := scheduleForm.Document(valuesOf(stored), f.texts); len(differ) > 0 {
-		errs.General = append(errs.General,
-			words.Sentence("Compared with the schedule as it is now, saving again changes", words.ListAll(differ)))
-	} else {
-		errs.General = append(errs.General, "The schedule is now as you typed it.")
-	}
+	_, differ, errs := scheduleForm.Document(valuesOf(stored), f.texts)
+	errs.Conflict(changedSince(v, stored), "the schedule as it is", differ)
 	return f.page(v, errs)
 }
 
-// changedMeanwhile says that somebody has changed a schedule since the reader opened its form, and who.
-func changedMeanwhile(s *client.Schedule, now time.Time) string {
-	if s.UpdatedBy == "" {
-		return "The schedule " + s.Name + " was changed by somebody else meanwhile."
-	}
-	return words.Sentence(s.UpdatedBy, "changed the schedule", s.Name, "at",
-		words.When(s.UpdatedAt, now, nil)+", since you opened the form")
+// changedSince says that somebody has changed a schedule since the reader opened its form, and who.
+func changedSince(v *web.Visit, s *client.Schedule) string {
+	return v.ChangedSince("the schedule "+s.Name, s.UpdatedBy, s.UpdatedAt)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
-	"github.com/ringback/ringback/console/words"
 )
 
 // settings are those of a topic or a lane, as they are stored, with their form.
@@ -58,14 +57,18 @@ func (s *settings) dryRun(v *web.Visit, doc json.RawMessage) (*client.Topic, err
 
 // isShown reports whether a form was sent that showed the settings as they are stored.
 func (s *settings) isShown(v *web.Visit) (bool, error) {
-	condition, err := v.Condition()
-	return condition == web.IfRevision(s.revision), err
+	revision, err := v.Revision()
+	return revision == s.revision, err
 }
 
 // conflict says that the settings are not as the form showed them.
 func (s *settings) conflict(v *web.Visit) web.FormErrors {
 	_, differ, errs := s.form.Document(s.set, s.typed(v))
-	return changedMeanwhile(s.changed, s.managedBy, differ, errs, v.Now)
+	errs.Conflict(v.ChangedSince("these settings", s.changed.By, s.changed.At), "the settings as they are", differ)
+	if s.managedBy != "" {
+		errs.General = append(errs.General, "Perhaps it was ringback apply with the files of "+s.managedBy+".")
+	}
+	return errs
 }
 
 // save stores what was typed, if the settings are still as the form showed them. It returns the names of what it
@@ -89,7 +92,7 @@ func (s *settings) save(
 	case errs.Any():
 		return nil, show(s, texts, errs), nil
 	}
-	_, err = v.Put(doc, s.revision, s.path)
+	_, err = v.Send(http.MethodPut, s.path, doc, s.revision)
 	if errors.Is(err, client.ErrRevision) { // since it was read
 		if s, err = read(v); err != nil {
 			return nil, nil, err
@@ -103,28 +106,4 @@ func (s *settings) save(
 		return nil, answer, err
 	}
 	return changed, nil, nil
-}
-
-// changedMeanwhile explains that settings are not as the form showed them. The form keeps what was typed, and has the
-// new revision. errs are what is wrong with what was typed.
-func changedMeanwhile(
-	last lastChange, managedBy string, differ []string, errs web.FormErrors, now time.Time,
-) web.FormErrors {
-	errs.Status = http.StatusPreconditionFailed
-	who := "Somebody changed these settings since you opened the form: the audit lines in the server's log name them."
-	if last.By != "" {
-		who = words.Sentence(last.By, "changed these settings at", words.When(last.At, now, nil)+",",
-			"since you opened the form")
-	}
-	errs.General = append(errs.General, who+" What you typed is kept.")
-	if managedBy != "" {
-		errs.General = append(errs.General, "Perhaps it was ringback apply with the files of "+managedBy+".")
-	}
-	if len(differ) > 0 {
-		errs.General = append(errs.General,
-			words.Sentence("Compared with the settings as they are now, saving again changes", words.ListAll(differ)))
-	} else if len(errs.Fields) == 0 {
-		errs.General = append(errs.General, "The settings are now as you typed them.")
-	}
-	return errs
 }

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // FormErrors are what the API found wrong with a form: by field, and about the whole.
@@ -48,36 +50,60 @@ func (f *FormErrors) Add(field, sentence string) {
 // RevisionField is the name of the hidden field of a form with the revision of what it showed; 0: nothing was stored.
 const RevisionField = "revision"
 
-// Condition returns the condition that what a form changes is as the form showed it. A form without a revision is
-// refused, because it would overwrite what somebody else has stored since. The error is a *client.Problem.
-func (v *Visit) Condition() (client.Condition, error) {
+// Revision returns the revision of what a form showed. A form without one is refused, because it would overwrite what
+// somebody else has stored since. The error is a *client.Problem.
+func (v *Visit) Revision() (int64, error) {
 	revision, err := strconv.ParseInt(v.Form(RevisionField), 10, 64)
 	if err != nil || revision < 0 {
-		return client.Condition{}, &client.Problem{
+		return 0, &client.Problem{
 			Status: http.StatusUnprocessableEntity, Title: "The form is incomplete",
 			Detail: "The form does not say which revision it showed, so nothing was changed: open the page again, " +
 				"and send the form from there.",
 		}
 	}
-	return IfRevision(revision), nil
+	return revision, nil
 }
 
-// Put puts a document of the API, if what is stored has a revision; 0: if nothing is stored. It returns the answer.
-func (v *Visit) Put(doc json.RawMessage, revision int64, path string) (json.RawMessage, error) {
+// Condition returns the condition that what a form changes is as the form showed it. The error is that of Revision.
+func (v *Visit) Condition() (client.Condition, error) {
+	revision, err := v.Revision()
+	if err == nil && revision == 0 {
+		return client.IfNew(), nil
+	}
+	return client.IfRevision(revision), err
+}
+
+// Send sends a document to the API, if what is stored has a revision; 0: if nothing is stored. It returns the answer.
+func (v *Visit) Send(method, path string, doc json.RawMessage, revision int64) (json.RawMessage, error) {
 	header := http.Header{"If-None-Match": {"*"}}
 	if revision != 0 {
 		header = http.Header{"If-Match": {`"` + strconv.FormatInt(revision, 10) + `"`}}
 	}
 	return v.API.Call(v.Request.Context(),
-		client.Request{Method: http.MethodPut, Path: path, Header: header, Body: doc, Once: true})
+		client.Request{Method: method, Path: path, Header: header, Body: doc, Once: true})
 }
 
-// IfRevision returns the condition that what is stored has a revision; 0: that nothing is stored.
-func IfRevision(revision int64) client.Condition {
-	if revision == 0 {
-		return client.IfNew()
+// ChangedSince says that somebody has changed something since the reader opened its form, when, and who; empty: that is
+// not known.
+func (v *Visit) ChangedSince(what, by string, at time.Time) string {
+	if by == "" {
+		return "Somebody changed " + what + " since you opened the form: the audit lines in the server's log name them."
 	}
-	return client.IfRevision(revision)
+	return words.Sentence(by, "changed", what, "at", words.When(at, v.Now, nil)+", since you opened the form")
+}
+
+// Conflict makes errors those of a form over what somebody has changed since the reader opened it: what was typed is
+// kept, and can be sent again with the new revision. changed says what has happened, what is the name of it as it is
+// now, and differ are the names of the fields that sending the form again changes.
+func (f *FormErrors) Conflict(changed, what string, differ []string) {
+	f.Status = http.StatusPreconditionFailed
+	f.General = append(f.General, changed+" What you typed is kept.")
+	if len(differ) > 0 {
+		f.General = append(f.General,
+			words.Sentence("Compared with "+what+" now, saving again changes", words.ListAll(differ)))
+	} else if len(f.Fields) == 0 {
+		f.General = append(f.General, "What is stored is now as you typed it.")
+	}
 }
 
 // fieldNames makes names of fields of JSON pointers. A form has the three members of a body in one field, and what bulk
