@@ -32,8 +32,6 @@ type deadData struct {
 	Purge  string
 	Jobs   []jobRow
 	Pager  web.Pager
-	// GoOn goes on with a search that ended before the page of jobs was full, and Looked says how many it looked at.
-	GoOn, Looked string
 }
 
 // groupRow is a group of dead jobs.
@@ -104,13 +102,13 @@ func (d *deadData) read(v *web.Visit) error {
 	var jobs *client.JobPage
 	var groupsErr, jobsErr error
 	var both sync.WaitGroup // each takes as long as it may
+	count, list := f.Query(), f.Query()
+	count.Within = countTime(v)
+	list.Cursor, list.Limit, list.Within = v.Query("cursor"), pageLimit, v.SearchTime()
 	both.Go(func() {
-		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), groupQuery(f, countTime(v)),
-			"lane", "reason", "status")
+		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), count, "lane", "reason", "status")
 	})
-	both.Go(func() {
-		jobs, jobsErr = v.API.DeadPage(v.Request.Context(), pageOf(f, v.Query("cursor"), pageLimit, v.SearchTime()))
-	})
+	both.Go(func() { jobs, jobsErr = v.API.DeadPage(v.Request.Context(), list) })
 	both.Wait()
 	if err := cmp.Or(groupsErr, jobsErr); err != nil {
 		return err
@@ -124,26 +122,10 @@ func (d *deadData) read(v *web.Visit) error {
 	for _, j := range jobs.Items {
 		d.Jobs = append(d.Jobs, newJobRow(j))
 	}
-	d.Pager = pagerOf(v, f, jobs.NextCursor)
-	if len(jobs.Items) < pageLimit && jobs.NextCursor != "" {
-		d.Looked, d.Pager.Next = words.Count(jobs.Scanned, "job"), ""
-		d.GoOn = v.PathSearch(v.Path("dead"), append(f.Pairs(), "cursor", jobs.NextCursor)...)
-	}
+	d.Pager = v.SearchPager(v.Path("dead"), f.Pairs(), jobs, pageLimit,
+		"Looked at "+words.Count(jobs.Scanned, "job")+" for this list.")
 	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0
 	return d.setLead(v, groups, counted)
-}
-
-// pagerOf returns the links of the list. They have the times of the filter, not how long ago these were: a cursor is
-// valid for its filter.
-func pagerOf(v *web.Visit, f filter.Filter, next string) web.Pager {
-	var p web.Pager
-	if v.Query("cursor") != "" {
-		p.First = v.PathQuery(v.Path("dead"), f.Pairs()...)
-	}
-	if next != "" {
-		p.Next = v.PathQuery(v.Path("dead"), append(f.Pairs(), "cursor", next)...)
-	}
-	return p
 }
 
 // setGroups sets the groups and what they lead to.

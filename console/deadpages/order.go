@@ -292,8 +292,7 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 }
 
 // changeForm is the form of the changes.
-var changeForm = form.Of[client.Change](form.Group{Fields: form.JobFields("", "url", "headers", "delay", "retries",
-	"ladder", "timeout", "expires_in", "labels")})
+var changeForm = form.Of[client.Change](form.Group{Fields: form.JobFields("", editable...)})
 
 // changeHints replace the hints of a single job's form. Those of an action follow its code.
 var changeHints = map[string]string{

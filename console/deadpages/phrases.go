@@ -28,6 +28,9 @@ type action struct {
 // unfinished are the states of jobs that may still be delivered.
 var unfinished = []client.State{client.Scheduled, client.Ready, client.Running}
 
+// editable are the fields of a job that an edit can change in many: bodies differ, and times are of one job.
+var editable = []string{"url", "headers", "delay", "retries", "ladder", "timeout", "expires_in", "labels"}
+
 // actions are the actions of bulk work.
 var actions = []action{
 	{
@@ -58,7 +61,7 @@ var actions = []action{
 		code: client.ActionEdit, verb: "Edit", doing: "Editing", done: "edited", states: unfinished,
 		happens: []string{"The fields that you fill in are changed in every job; the others stay. Running jobs are " +
 			"skipped."},
-		changes: []string{"url", "headers", "delay", "retries", "ladder", "timeout", "expires_in", "labels"},
+		changes: editable,
 	},
 }
 

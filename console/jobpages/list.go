@@ -27,9 +27,7 @@ type listData struct {
 	Chips    []chip
 	Reset    string
 	Rows     []row
-	// Budget says what was looked at, if the page is short although more follow; GoOn continues.
-	Budget, GoOn string
-	Pager        web.Pager
+	Pager    web.Pager
 	// Widen are links that remove a filter, or look for more.
 	Widen []web.Link
 	Hints []string
@@ -206,18 +204,7 @@ func (d *listData) fill(v *web.Visit, f *selection, list *client.JobPage, counts
 		return
 	}
 	d.Lead = lead(f, list, counts)
-	pairs := f.pairs(-1)
-	if f.cursor != "" {
-		d.Pager.First = v.PathQuery(here, pairs...)
-	}
-	if list.NextCursor != "" {
-		next := append(slices.Clone(pairs), "cursor", list.NextCursor)
-		if len(list.Items) < pageSize {
-			d.Budget, d.GoOn = budget(f, list), v.PathSearch(here, next...)
-		} else {
-			d.Pager.Next = v.PathQuery(here, next...)
-		}
-	}
+	d.Pager = v.SearchPager(here, f.pairs(-1), list, pageSize, budget(f, list))
 	if len(list.Items) == 0 {
 		d.explainEmpty(v, f, list)
 	} else if v.Can(access.StartWork) {

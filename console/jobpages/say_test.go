@@ -217,11 +217,11 @@ func TestBudget_SaysWhatASearchLookedAt(t *testing.T) {
 		nil), Who: &client.Principal{}, Base: "."}
 	short, full := new(listData), new(listData)
 	short.fill(v, first, page(12), nil)
-	require.Contains(t, short.GoOn, "search=long", "goes on for longer")
-	require.Contains(t, short.GoOn, "cursor=c")
+	require.Contains(t, short.Pager.GoOn, "search=long", "goes on for longer")
+	require.Contains(t, short.Pager.GoOn, "cursor=c")
 	require.Empty(t, short.Pager.Next)
 	full.fill(v, first, page(pageSize), nil)
-	require.Empty(t, full.GoOn)
+	require.Empty(t, full.Pager.GoOn)
 	require.NotContains(t, full.Pager.Next, "search=long")
 	require.Contains(t, full.Pager.Next, "cursor=c")
 }

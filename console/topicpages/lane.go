@@ -33,8 +33,8 @@ type lanePage struct {
 	LastFailure *client.LaneFailure
 	Unknown     bool
 	Jobs        []client.JobInfo
-	// GoOn leads to the search for more jobs if that for Jobs ended early, and Looked says how many it looked at.
-	GoOn, Looked string
+	// Pager leads to the search for more jobs if that for Jobs ended early.
+	Pager web.Pager
 
 	Groups    []form.Section
 	Errors    web.FormErrors
@@ -114,8 +114,8 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	}
 	p.Jobs = jobs.Items
 	if jobs.NextCursor != "" && len(p.Jobs) < laneJobs {
-		p.Looked = words.Count(jobs.Scanned, "job")
-		p.GoOn = v.PathSearch(v.Path("jobs"), "topic", o.Topic, "lane", o.Lane)
+		p.Pager.Looked = "Looked at " + words.Count(jobs.Scanned, "job") + " of the topic for this list."
+		p.Pager.GoOn = v.PathSearch(v.Path("jobs"), "topic", o.Topic, "lane", o.Lane)
 	}
 	return p, nil
 }

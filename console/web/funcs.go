@@ -20,7 +20,6 @@ func Funcs() template.FuncMap {
 		"reason":   words.Reason,
 		"class":    words.ErrorClass,
 		"join":     strings.Join,
-		"field":    newField,
 		"pill":     newPill,
 		"table":    newTable,
 		"stacked":  func(t Table) Table { t.Class += " stack"; return t },
@@ -41,12 +40,6 @@ type Field struct {
 	Placeholder  string
 	List         string // the id of a datalist
 	Rows         int
-}
-
-// newField makes a text field, for templates: {{template "field" (field "note" "Note" .Data.Note "Others see it."
-// .Data.NoteError)}}. Other fields are made in Go.
-func newField(name, label, value, hint, sentence string) Field {
-	return Field{Name: name, Label: label, Value: value, Hint: hint, Error: sentence}
 }
 
 // Table is the data of the template "table": the name of a table for screen readers, its class, and its columns.
