@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -20,7 +21,7 @@ type namespacesData struct {
 	Lead  string
 	Rows  []namespaceRow
 	Pager web.Pager
-	Form  namespaceForm
+	Form  formData
 }
 
 // namespaceRow is a namespace in words.
@@ -40,78 +41,75 @@ func (r *namespaceRow) Pending() string {
 	return words.Number(r.Quota.Pending)
 }
 
-// namespaceForm is the form of a namespace.
-type namespaceForm struct {
-	Errors               web.FormErrors
-	Name, Store          *web.Field // nil: they cannot be changed
-	Pending, Bytes, Rate web.Field
-	Revision             int64
+// namespaceForm is the form of a namespace. Its name is a field of the page.
+var namespaceForm = form.Of[client.NamespaceRequest](form.Group{Fields: []form.Field{
+	{Field: web.Field{
+		Name: "store", Label: "Store", Hint: "Where its jobs are. It stays there. Empty: main.",
+	}},
+	{Field: web.Field{Name: "quota.pending", Label: "Unfinished jobs, at most", Hint: "Empty: not bounded."}},
+	{Field: web.Field{
+		Name: "quota.bytes", Label: "Size of the unfinished jobs, at most",
+		Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
+	}},
+	{Field: web.Field{
+		Name: "quota.rate", Label: "Registrations, at most",
+		Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
+	}},
+}})
+
+// quotaFields are the fields of the form that can be changed later.
+var quotaFields = []string{"quota.pending", "quota.bytes", "quota.rate"}
+
+// formData is the data of the form of a namespace.
+type formData struct {
+	Errors   web.FormErrors
+	Fields   []web.Field
+	Revision int64
 }
 
-// Fields of the form, as the API names them.
-var namespaceFields = []string{"namespace", "store", "quota.pending", "quota.bytes", "quota.rate"}
+// typed returns the texts of the form that was sent, if one was; those that it lacks are as before.
+func typed(v *web.Visit, before form.Texts) form.Texts {
+	texts := namespaceForm.Typed(v.Request.PostForm, before)
+	texts["quota.pending"] = strings.ReplaceAll(texts["quota.pending"], ",", "") // as pages write numbers
+	return texts
+}
 
-// newNamespaceForm returns the form with a namespace's quota, or with what was sent. n is nil for a new namespace.
-func newNamespaceForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) namespaceForm {
-	sent := v.Request.Method == http.MethodPost
-	value := func(name, stored string) string {
-		if sent {
-			return v.Form(name)
-		}
-		return stored
-	}
-	var quota client.Quota
-	f := namespaceForm{Errors: errs}
-	if n != nil {
-		quota, f.Revision = n.Quota, n.Revision
-		if seen, err := strconv.ParseInt(v.Form(web.RevisionField), 10, 64); err == nil &&
-			errs.Status != http.StatusPreconditionFailed {
-			// what somebody else has stored since is not seen in a form that is refused for another reason
-			f.Revision = seen
-		}
-	} else {
-		f.Name = &web.Field{
-			Name: "namespace", Label: "Name", Value: value("namespace", ""), Required: true,
-			Error: errs.Of("namespace"), Hint: "1 to 32 of a-z 0-9 and -, not beginning with -.",
-		}
-		f.Store = &web.Field{
-			Name: "store", Label: "Store", Value: value("store", ""), Error: errs.Of("store"),
-			Hint: "Where its jobs are. It stays there. Empty: main.",
-		}
-	}
-	pending := ""
-	if quota.Pending > 0 {
-		pending = strconv.FormatInt(quota.Pending, 10)
-	}
-	f.Pending = web.Field{
-		Name: "quota.pending", Label: "Unfinished jobs, at most", Value: value("quota.pending", pending),
-		Error: errs.Of("quota.pending"), Hint: "Empty: not bounded.",
-	}
-	f.Bytes = web.Field{
-		Name: "quota.bytes", Label: "Size of the unfinished jobs, at most", Value: value("quota.bytes", quota.Bytes),
-		Error: errs.Of("quota.bytes"), Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
-	}
-	f.Rate = web.Field{
-		Name: "quota.rate", Label: "Registrations, at most", Value: value("quota.rate", quota.Rate),
-		Error: errs.Of("quota.rate"), Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
+// quotaForm returns the form with a namespace's quota, or with what was sent.
+func quotaForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) formData {
+	texts := typed(v, namespaceForm.Texts(namespaceForm.Values(n.Raw)))
+	f := formData{errs, namespaceForm.Fields(texts, errs, quotaFields...), n.Revision}
+	if seen, err := v.Revision(); err == nil && errs.Status != http.StatusPreconditionFailed {
+		// what somebody else has stored since is not seen in a form that is refused for another reason
+		f.Revision = seen
 	}
 	return f
 }
 
-// readNamespaceForm reads the form.
-func readNamespaceForm(v *web.Visit) (n client.NamespaceRequest, errs web.FormErrors) {
-	n = client.NamespaceRequest{
-		Store: v.Form("store"),
-		Quota: client.Quota{Bytes: v.Form("quota.bytes"), Rate: v.Form("quota.rate")},
+// newForm returns the form of a new namespace with what was sent.
+func newForm(v *web.Visit, errs web.FormErrors) formData {
+	name := web.Field{
+		Name: "namespace", Label: "Name", Value: v.Form("namespace"), Required: true,
+		Error: errs.Of("namespace"), Hint: "1 to 32 of a-z 0-9 and -, not beginning with -.",
 	}
-	if text := v.Form("quota.pending"); text != "" {
-		pending, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
-		if err != nil || pending < 1 {
-			errs.Add("quota.pending", "must be a number of 1 or more")
-		}
-		n.Quota.Pending = pending
+	fields := namespaceForm.Fields(typed(v, nil), errs, namespaceForm.Names()...)
+	return formData{Errors: errs, Fields: append([]web.Field{name}, fields...)}
+}
+
+// put puts the namespace of the form that was sent, if what is stored has a revision; 0: if nothing is stored.
+func put(v *web.Visit, name string, revision int64) (web.FormErrors, error) {
+	doc, _, errs := namespaceForm.Document(nil, typed(v, nil))
+	if errs.Any() {
+		return errs, nil
 	}
-	return n, errs
+	_, err := v.Send(http.MethodPut, "/v1/namespaces/"+url.PathEscape(name), doc, revision)
+	if err == nil || errors.Is(err, client.ErrRevision) {
+		return errs, err
+	}
+	errs, ok := web.FormErrorsOf(err, append(namespaceForm.Names(), "namespace")...)
+	if ok {
+		err = nil
+	}
+	return errs, err
 }
 
 // namespaces lists the namespaces.
@@ -124,7 +122,7 @@ func namespacesPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := namespacesData{Pager: v.Pager(found.NextCursor), Form: newNamespaceForm(v, nil, errs)}
+	data := namespacesData{Pager: v.Pager(found.NextCursor), Form: newForm(v, errs)}
 	for _, n := range found.Items {
 		data.Rows = append(data.Rows,
 			namespaceRow{Namespace: n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace})
@@ -150,25 +148,23 @@ func consoleOf(v *web.Visit, name string) string {
 
 // createNamespace creates a namespace.
 func createNamespace(v *web.Visit) (web.Answer, error) {
-	request, errs := readNamespaceForm(v)
+	var errs web.FormErrors
+	var err error
 	name := v.Form("namespace")
 	if name == "" {
 		errs.Add("namespace", "is required")
+	} else {
+		errs, err = put(v, name, 0)
 	}
-	if errs.Any() {
-		return namespacesPage(v, errs)
-	}
-	_, err := v.API.PutNamespace(v.Request.Context(), name, request, client.IfNew())
-	if errors.Is(err, client.ErrRevision) {
+	switch {
+	case errors.Is(err, client.ErrRevision):
 		errs.Add("namespace", "exists already: choose another name, or open it in the list")
 		errs.Status = http.StatusPreconditionFailed
 		return namespacesPage(v, errs)
-	}
-	if err != nil {
-		if errs, ok := web.FormErrorsOf(err, namespaceFields...); ok {
-			return namespacesPage(v, errs)
-		}
+	case err != nil:
 		return nil, err
+	case errs.Any():
+		return namespacesPage(v, errs)
 	}
 	return &web.Redirect{
 		To:     v.Path("settings", "namespaces"),
@@ -181,7 +177,7 @@ type namespaceData struct {
 	namespaceRow
 
 	Lead    string
-	Form    namespaceForm
+	Form    formData
 	Removes bool // it can be removed
 }
 
@@ -196,7 +192,7 @@ func namespacePage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 	}
 	data := namespaceData{
 		namespaceRow: namespaceRow{Namespace: *n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace},
-		Form:         newNamespaceForm(v, n, errs), Lead: quotaText(n), Removes: n.Name != defaultNamespace,
+		Form:         quotaForm(v, n, errs), Lead: quotaText(n), Removes: n.Name != defaultNamespace,
 	}
 	return &web.Page{
 		View: "settings-namespace", Title: "Namespace " + n.Name, Section: section, Status: errs.Status, Data: data,
@@ -224,24 +220,19 @@ func quotaText(n *client.Namespace) string {
 
 // putNamespace sets the quota of a namespace, if it is as it was when the form was shown.
 func putNamespace(v *web.Visit) (web.Answer, error) {
-	condition, err := v.Condition()
+	revision, err := v.Revision()
 	if err != nil {
 		return nil, err
-	}
-	request, errs := readNamespaceForm(v)
-	if errs.Any() {
-		return namespacePage(v, errs)
 	}
 	name := v.PathValue("name")
-	_, err = v.API.PutNamespace(v.Request.Context(), name, request, condition)
-	if errors.Is(err, client.ErrRevision) {
+	errs, err := put(v, name, revision)
+	switch {
+	case errors.Is(err, client.ErrRevision):
 		return changedMeanwhile(v)
-	}
-	if err != nil {
-		if errs, ok := web.FormErrorsOf(err, namespaceFields...); ok {
-			return namespacePage(v, errs)
-		}
+	case err != nil:
 		return nil, err
+	case errs.Any():
+		return namespacePage(v, errs)
 	}
 	return &web.Redirect{
 		To:     v.Path("settings", "namespaces", name),

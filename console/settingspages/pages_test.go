@@ -259,7 +259,12 @@ func TestNamespaces_KeepsTheFormWhenItIsWrong(t *testing.T) {
 			script).Is(http.StatusUnprocessableEntity)
 		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-namespace"`)
+		page = site.Post("settings/namespaces", "namespace", "shop", "quota.pending",
+			script).Is(http.StatusUnprocessableEntity)
+		requireEscaped(t, page)
 		require.Contains(t, page, `href="#f-quota.pending"`)
+		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop", "quota.pending",
+			"-1").Is(http.StatusUnprocessableEntity), `href="#f-quota.pending"`)
 		require.Contains(t, site.Post("settings/namespaces", "namespace", "shop", "store",
 			"eu").Is(http.StatusUnprocessableEntity), `href="#f-store"`)
 		site.Post("settings/namespaces", "namespace", "shop").Is(http.StatusSeeOther)

@@ -511,7 +511,7 @@ var plan = []row{
 		reason: "pages about the reader, the process, tokens and namespaces; what the API does not know " +
 			"about the process is given to it",
 		ours: []string{
-			"client", "console/web", "console/words", "internal/access", "internal/doctor", "job/units",
+			"client", "console/form", "console/web", "console/words", "internal/access", "internal/doctor", "job/units",
 		},
 	},
 	{
