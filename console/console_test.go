@@ -42,8 +42,7 @@ func samplePages() web.Pages {
 			web.Get("", access.ReadStats, showSample),
 			web.Get("deep/{name}", access.ReadStats, showSample),
 			web.Post("deep/{name}", access.PauseTopic, func(v *web.Visit) (web.Answer, error) {
-				return &web.Redirect{To: v.Path("deep", v.PathValue("name")), Notice: web.Done("Paused <b>" +
-					v.Form("note") + "</b>.")}, nil
+				return web.Done(v.Path("deep", v.PathValue("name")), "Paused <b>"+v.Form("note")+"</b>."), nil
 			}),
 			web.Get("missing", access.ReadJob, func(v *web.Visit) (web.Answer, error) {
 				_, err := v.API.Get(v.Request.Context(), "nothing")

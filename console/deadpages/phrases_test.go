@@ -149,7 +149,7 @@ func TestStopNotice_SaysWhetherTheWorkIsStopped(t *testing.T) {
 		"The work had ended before.":                                    {State: "done", Done: 12, EndedAt: ended},
 	} {
 		w.Action = client.ActionRevive
-		require.Equal(t, want, stopNotice(&w).Text)
+		require.Equal(t, want, stopAnswer("", &w).Notice.Text)
 	}
 }
 

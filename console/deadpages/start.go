@@ -48,11 +48,9 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		return nil, err
 	}
 	if same != nil {
-		return &web.Redirect{
-			To: v.Path("work", same.ID),
-			Notice: web.Notice{Kind: "warn", Text: "Nothing was started: this work was begun before, from the same " +
-				"count. Stop it first if it shall have other options."},
-		}, nil
+		return web.Warn(v.Path("work", same.ID),
+			"Nothing was started: this work was begun before, from the same count. Stop it first if it shall have "+
+				"other options."), nil
 	}
 	started, err := start(v, work, change)
 	if err != nil {
@@ -64,10 +62,8 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		o.problem = found
 		return showOrder(v, s, o)
 	}
-	return &web.Redirect{
-		To:     v.Path("work", started.ID),
-		Notice: web.Done(o.action.doing + " has begun: it goes on in the server, also when you leave this page."),
-	}, nil
+	return web.Done(v.Path("work", started.ID), o.action.doing+
+		" has begun: it goes on in the server, also when you leave this page."), nil
 }
 
 // start starts work with a change.

@@ -216,17 +216,17 @@ func stopWork(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("work", w.ID), Notice: stopNotice(w)}, nil
+	return stopAnswer(v.Path("work", w.ID), w), nil
 }
 
-// stopNotice says what came of a request to stop work.
-func stopNotice(w *client.Work) web.Notice {
+// stopAnswer says what came of a request to stop work.
+func stopAnswer(to string, w *client.Work) *web.Redirect {
 	a, _ := actionOf(w.Action)
 	switch {
 	case w.State == "done" || w.State == "failed":
-		return web.Notice{Kind: "warn", Text: "The work had ended before."}
+		return web.Warn(to, "The work had ended before.")
 	case !w.EndedAt.IsZero(): // no step was in progress, or it was stopped before
-		return web.Done("The work is stopped. " + words.Sentence(counts(w, a.done)))
+		return web.Done(to, "The work is stopped. "+words.Sentence(counts(w, a.done)))
 	}
-	return web.Done("The work stops after the step in progress. " + words.Sentence(counts(w, a.done), "so far"))
+	return web.Done(to, "The work stops after the step in progress. "+words.Sentence(counts(w, a.done), "so far"))
 }

@@ -25,7 +25,7 @@ func act(failure string, change func(
 		if err != nil {
 			return failed(v, id, failure, err)
 		}
-		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done(done)}, nil
+		return web.Done(v.Path("jobs", id), done), nil
 	}
 }
 
@@ -56,8 +56,7 @@ func reviveJob(v *web.Visit) (web.Answer, error) {
 		if texts["delay"] != "" {
 			when = "in " + texts["delay"]
 		}
-		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is revived, and due " + when +
-			".")}, nil
+		return web.Done(v.Path("jobs", id), "Job "+id+" is revived, and due "+when+"."), nil
 	}
 	errs, _ := web.FormErrorsOf(err, reviveForm.Names()...)
 	answer, err := failed(v, id, "The job was not revived", err)

@@ -138,8 +138,7 @@ func editJob(v *web.Visit) (web.Answer, error) {
 		return editPage(v, j, texts, errs), nil
 	}
 	if len(changed) == 0 {
-		return &web.Redirect{To: v.Path("jobs", id), Notice: web.Notice{Kind: "warn", Text: "Job " + id +
-			" is as it was: no field differs."}}, nil
+		return web.Warn(v.Path("jobs", id), "Job "+id+" is as it was: no field differs."), nil
 	}
 	err = send(v, http.MethodPatch, id, "", doc)
 	if errors.Is(err, client.ErrRevision) {
@@ -155,7 +154,7 @@ func editJob(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", id), Notice: web.Done("Job " + id + " is edited.")}, nil
+	return web.Done(v.Path("jobs", id), "Job "+id+" is edited."), nil
 }
 
 // changedMeanwhile says that the job was changed since the reader saw it, by whom, and what saving the form again
@@ -230,6 +229,5 @@ func copyJob(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", named["id"]), Notice: web.Done("Job " + named["id"] +
-		" is registered, a copy of " + j.ID + ".")}, nil
+	return web.Done(v.Path("jobs", named["id"]), "Job "+named["id"]+" is registered, a copy of "+j.ID+"."), nil
 }

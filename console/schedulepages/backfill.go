@@ -118,7 +118,7 @@ func startBackfill(v *web.Visit) (web.Answer, error) {
 	if started.Backfill != nil {
 		done = "The backfill of " + words.Count(started.Backfill.Total, "tick") + " has begun."
 	}
-	return &web.Redirect{To: pathOf(v, name), Notice: web.Done(done)}, nil
+	return web.Done(pathOf(v, name), done), nil
 }
 
 // counted returns the page with the number of ticks.

@@ -14,8 +14,8 @@ func run(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("jobs", j.ID), Notice: web.Done("This job of the schedule " + name +
-		" was registered, beside its ticks.")}, nil
+	return web.Done(v.Path("jobs", j.ID), "This job of the schedule "+name+" was registered, beside its ticks."),
+		nil
 }
 
 // pause pauses a schedule.
@@ -52,8 +52,7 @@ func remove(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: v.Path("schedules"), Notice: web.Done("Schedule " + name +
-		" is deleted. The jobs that it has registered stay.")}, nil
+	return web.Done(v.Path("schedules"), "Schedule "+name+" is deleted. The jobs that it has registered stay."), nil
 }
 
 // back leads from a button to the page where it was: the list, or the schedule.
@@ -62,5 +61,5 @@ func back(v *web.Visit, done string) *web.Redirect {
 	if v.Form("from") == "list" {
 		to = v.Path("schedules")
 	}
-	return &web.Redirect{To: to, Notice: web.Done(done)}
+	return web.Done(to, done)
 }

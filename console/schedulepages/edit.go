@@ -252,7 +252,7 @@ func (f *editForm) put(v *web.Visit, name string, revision int64, stored form.Va
 		_, loc := zoneOf(&put.ScheduleRequest)
 		done = "Schedule " + put.Name + " is saved; its next tick is at " + localText(put.Next[0].At, v.Now, loc) + "."
 	}
-	return &web.Redirect{To: pathOf(v, put.Name), Notice: web.Done(done)}, nil
+	return web.Done(pathOf(v, put.Name), done), nil
 }
 
 // conflict returns the page of a form of a schedule that somebody else has changed: it says who, and what saving again

@@ -166,10 +166,8 @@ func createNamespace(v *web.Visit) (web.Answer, error) {
 	case errs.Any():
 		return namespacesPage(v, errs)
 	}
-	return &web.Redirect{
-		To:     v.Path("settings", "namespaces"),
-		Notice: web.Done("Namespace " + name + " is created. Create its tokens next: each belongs to one namespace."),
-	}, nil
+	return web.Done(v.Path("settings", "namespaces"), "Namespace "+name+
+		" is created. Create its tokens next: each belongs to one namespace."), nil
 }
 
 // namespaceData is the data of the view settings-namespace.
@@ -234,10 +232,8 @@ func putNamespace(v *web.Visit) (web.Answer, error) {
 	case errs.Any():
 		return namespacePage(v, errs)
 	}
-	return &web.Redirect{
-		To:     v.Path("settings", "namespaces", name),
-		Notice: web.Done("The quota of " + name + " is changed. All processes follow it within 5 seconds."),
-	}, nil
+	return web.Done(v.Path("settings", "namespaces", name), "The quota of "+name+
+		" is changed. All processes follow it within 5 seconds."), nil
 }
 
 // changedMeanwhile shows the form again, over what somebody else has saved since it was opened.
@@ -299,9 +295,7 @@ func deleteNamespace(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	return &web.Redirect{
-		To: v.Root + "/settings/namespaces", Notice: web.Done(fmt.Sprintf("Namespace %s is removed.", name)),
-	}, nil
+	return web.Done(v.Root+"/settings/namespaces", fmt.Sprintf("Namespace %s is removed.", name)), nil
 }
 
 // unfinishedPage answers a removal that took longer than a page may. What was removed until then stays removed.

@@ -198,12 +198,9 @@ func levelCounts(count map[doctor.Level]int64) string {
 
 // runChecks makes the checks, and leads to what they found.
 func (p *pages) runChecks(v *web.Visit) (web.Answer, error) {
-	to := &web.Redirect{To: v.Path("settings", "checks")}
-	if p.checks == nil {
-		return to, nil
+	to := v.Path("settings", "checks")
+	if p.checks != nil && p.checks.run(v.Request.Context()) != nil {
+		return web.Warn(to, "The checks still run: open this page again in some seconds."), nil
 	}
-	if err := p.checks.run(v.Request.Context()); err != nil {
-		to.Notice = web.Notice{Kind: "warn", Text: "The checks still run: open this page again in some seconds."}
-	}
-	return to, nil
+	return &web.Redirect{To: to}, nil
 }

@@ -188,10 +188,10 @@ func createToken(v *web.Visit) (web.Answer, error) {
 		}
 		return nil, err
 	}
-	notice := web.Done("Token " + created.Name + " (" + created.ID +
+	to := web.Done(v.Path("settings", "tokens"), "Token "+created.Name+" ("+created.ID+
 		") is created. Copy its text now: it is shown only here, and the server stores only its hash.")
-	notice.Secret = created.Token
-	return &web.Redirect{To: v.Path("settings", "tokens"), Notice: notice}, nil
+	to.Notice.Secret = created.Token
+	return to, nil
 }
 
 // readTokenForm reads the form of a new token.
@@ -245,8 +245,6 @@ func revokeToken(v *web.Visit) (web.Answer, error) {
 	if err := v.API.RevokeToken(v.Request.Context(), found.ID); err != nil {
 		return nil, err
 	}
-	return &web.Redirect{
-		To: v.Path("settings", "tokens"), Notice: web.Done("Token " + found.Name + " (" + found.ID +
-			") is revoked. Its sessions and clients end within 5 seconds."),
-	}, nil
+	return web.Done(v.Path("settings", "tokens"), "Token "+found.Name+" ("+found.ID+
+		") is revoked. Its sessions and clients end within 5 seconds."), nil
 }

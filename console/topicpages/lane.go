@@ -231,8 +231,7 @@ func changeLane(v *web.Visit) (web.Answer, error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.Sentence(words.UpperFirst(o.String()), "is changed:",
-		words.List(changed)))}, nil
+	return web.Done(o.path(v), words.Sentence(words.UpperFirst(o.String()), "is changed:", words.List(changed))), nil
 }
 
 // pauseLane pauses a lane.
@@ -241,8 +240,7 @@ func pauseLane(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.PauseLane(v.Request.Context(), o.Topic, o.Lane, v.Form("note")); err != nil {
 		return formProblem(v, err, laneAnswer, "note")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) +
-		" is paused. Its jobs are accepted, and wait.")}, nil
+	return web.Done(o.path(v), words.UpperFirst(o.String())+" is paused. Its jobs are accepted, and wait."), nil
 }
 
 // resumeLane resumes a lane.
@@ -251,7 +249,7 @@ func resumeLane(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.ResumeLane(v.Request.Context(), o.Topic, o.Lane); err != nil {
 		return formProblem(v, err, laneAnswer)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(words.UpperFirst(o.String()) + " is resumed.")}, nil
+	return web.Done(o.path(v), words.UpperFirst(o.String())+" is resumed."), nil
 }
 
 // deleteLane removes the settings and the secrets of a lane.
@@ -263,10 +261,10 @@ func deleteLane(v *web.Visit) (web.Answer, error) {
 	}
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "The lane has no settings."}}, nil
+		return web.Warn(o.path(v), "The lane has no settings."), nil
 	case err != nil:
 		return formProblem(v, err, laneAnswer)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done("The settings and secrets of " + o.String() +
-		" are deleted. Its jobs stay, with the settings of the topic.")}, nil
+	return web.Done(o.path(v), "The settings and secrets of "+o.String()+
+		" are deleted. Its jobs stay, with the settings of the topic."), nil
 }

@@ -170,5 +170,5 @@ func changePolicy(v *web.Visit) (web.Answer, error) {
 	if len(changed) == 0 {
 		text = words.Sentence("Topic", o.Topic, "is created, with the default policy")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done(text)}, nil
+	return web.Done(o.path(v), text), nil
 }

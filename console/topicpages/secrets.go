@@ -131,8 +131,9 @@ func addSecret(v *web.Visit) (web.Answer, error) {
 		text = words.Sentence("Secret", added.ID, "of", o.String(),
 			"is added. It is shown only now; receivers need only its public key, which the list has")
 	}
-	return &web.Redirect{To: o.path(v, "secrets"), Notice: web.Notice{Kind: "ok", Text: text, Secret: added.Secret}},
-		nil
+	to := web.Done(o.path(v, "secrets"), text)
+	to.Notice.Secret = added.Secret
+	return to, nil
 }
 
 // removeSecret removes a secret.
@@ -140,12 +141,10 @@ func removeSecret(v *web.Visit) (web.Answer, error) {
 	o, id := ownerOf(v), v.PathValue("id")
 	err := v.API.RemoveSecret(v.Request.Context(), o.Topic, o.Lane, id)
 	if errors.Is(err, client.ErrNotFound) {
-		return &web.Redirect{To: o.path(v,
-			"secrets"), Notice: web.Notice{Kind: "warn", Text: "The secret is gone already."}}, nil
+		return web.Warn(o.path(v, "secrets"), "The secret is gone already."), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &web.Redirect{To: o.path(v,
-		"secrets"), Notice: web.Done(words.Sentence("Secret", id, "of", o.String(), "is removed"))}, nil
+	return web.Done(o.path(v, "secrets"), words.Sentence("Secret", id, "of", o.String(), "is removed")), nil
 }

@@ -79,9 +79,7 @@ func (s *settings) save(
 	texts := s.typed(v)
 	doc, changed, errs := s.form.Document(s.set, texts)
 	if len(changed) == 0 && !errs.Any() && (s.exists || ownerOf(v).Lane != "") {
-		return nil, &web.Redirect{To: v.Base + "/" + v.Here, Notice: web.Notice{
-			Kind: "warn", Text: "Nothing was changed: the settings are already so.",
-		}}, nil
+		return nil, web.Warn(v.Base+"/"+v.Here, "Nothing was changed: the settings are already so."), nil
 	}
 	shown, err := s.isShown(v)
 	switch {

@@ -158,14 +158,12 @@ func createTopic(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)
 	_, err := v.API.PutTopic(v.Request.Context(), o.Topic, client.Policy{}, client.IfNew())
 	if errors.Is(err, client.ErrRevision) {
-		return &web.Redirect{To: o.path(v), Notice: web.Notice{Kind: "warn", Text: "Somebody else created the topic " +
-			o.Topic + " meanwhile."}}, nil
+		return web.Warn(o.path(v), "Somebody else created the topic "+o.Topic+" meanwhile."), nil
 	}
 	if err != nil {
 		return formProblem(v, err, topicAnswer)
 	}
-	return &web.Redirect{To: o.path(v, "policy"), Notice: web.Done("Topic " + o.Topic +
-		" is created, with the default policy.")}, nil
+	return web.Done(o.path(v, "policy"), "Topic "+o.Topic+" is created, with the default policy."), nil
 }
 
 // formProblem answers a form with its page and what the API found wrong; other errors are returned.
@@ -185,8 +183,7 @@ func pauseTopic(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.PauseTopic(v.Request.Context(), o.Topic, v.Form("note")); err != nil {
 		return formProblem(v, err, topicAnswer, "note")
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic +
-		" is paused. Its jobs are accepted, and wait.")}, nil
+	return web.Done(o.path(v), "Topic "+o.Topic+" is paused. Its jobs are accepted, and wait."), nil
 }
 
 // resumeTopic resumes a topic.
@@ -195,7 +192,7 @@ func resumeTopic(v *web.Visit) (web.Answer, error) {
 	if _, err := v.API.ResumeTopic(v.Request.Context(), o.Topic); err != nil {
 		return formProblem(v, err, topicAnswer)
 	}
-	return &web.Redirect{To: o.path(v), Notice: web.Done("Topic " + o.Topic + " is resumed.")}, nil
+	return web.Done(o.path(v), "Topic "+o.Topic+" is resumed."), nil
 }
 
 // deletePage is the data of the page that asks before a topic is deleted.
@@ -255,5 +252,5 @@ func deleteTopic(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return formProblem(v, err, deleteAnswer)
 	}
-	return &web.Redirect{To: v.Path("topics"), Notice: web.Done("Topic " + o.Topic + " is deleted.")}, nil
+	return web.Done(v.Path("topics"), "Topic "+o.Topic+" is deleted."), nil
 }

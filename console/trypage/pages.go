@@ -162,31 +162,31 @@ func (p *pages) sign(v *web.Visit) (web.Answer, error) {
 		}
 	}
 	topic := v.Form("topic")
-	to := &web.Redirect{To: v.PathQuery(v.Path("try"), "job", v.Form("job"), "topic", topic)}
+	to := v.PathQuery(v.Path("try"), "job", v.Form("job"), "topic", topic)
 	if !isTopic(topic) {
-		to.Notice = web.Notice{
-			Kind: "bad",
-			Text: "The requests of this topic are not signed: no topic can have this name.",
-		}
-		return to, nil
+		return notSigned(to, "no topic can have this name"), nil
 	}
 	secret, err := v.API.AddSecret(v.Request.Context(), topic, "", client.NewSecret{})
 	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status != http.StatusUnauthorized &&
 		problem.Status < 500 {
-		to.Notice = web.Notice{Kind: "bad", Text: words.Sentence("The requests of this topic are not signed:",
-			problem.Detail)}
-		return to, nil
+		return notSigned(to, problem.Detail), nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	signed := "Requests of the topic " + topic + " are signed from now on, "
+	answer := web.Done(to, signed+"and the inbox verifies them until it ends. Copy the secret if another receiver "+
+		"shall verify them, too: it is shown only here.")
 	if err := p.inbox.AddKey(secret.Secret); err != nil {
-		to.Notice = web.Notice{Kind: "warn", Text: "Requests of the topic " + topic +
-			" are signed from now on, but the inbox cannot verify them: " + err.Error() + "."}
-	} else {
-		to.Notice = web.Done("Requests of the topic " + topic + " are signed from now on, and the inbox verifies " +
-			"them until it ends. Copy the secret if another receiver shall verify them, too: it is shown only here.")
+		answer = web.Warn(to, signed+"but the inbox cannot verify them: "+err.Error()+".")
 	}
-	to.Notice.Secret = secret.Secret
-	return to, nil
+	answer.Notice.Secret = secret.Secret
+	return answer, nil
+}
+
+// notSigned says why the requests of a topic are not signed.
+func notSigned(to, why string) *web.Redirect {
+	return &web.Redirect{To: to, Notice: web.Notice{
+		Kind: "bad", Text: words.Sentence("The requests of this topic are not signed:", why),
+	}}
 }

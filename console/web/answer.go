@@ -55,8 +55,15 @@ type Notice struct {
 	Secret string `json:"s,omitempty"`
 }
 
-// Done returns the notice of a success.
-func Done(text string) Notice { return Notice{Kind: "ok", Text: text} }
+// Done leads to a page that says what was done.
+func Done(to, text string) *Redirect {
+	return &Redirect{To: to, Notice: Notice{Kind: "ok", Text: text}}
+}
+
+// Warn leads to a page that says why nothing was done, or what to do next.
+func Warn(to, text string) *Redirect {
+	return &Redirect{To: to, Notice: Notice{Kind: "warn", Text: text}}
+}
 
 // Link is a link and its text.
 type Link struct{ To, Text string }
