@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
 )
 
@@ -108,10 +109,7 @@ func checkText(values url.Values, prefix string) error {
 func problemOf(names []string, prefix, detail, each string) *client.Problem {
 	p := &client.Problem{Status: http.StatusUnprocessableEntity, Code: "invalid_request", Detail: detail}
 	for _, name := range names[:min(len(names), maxNamed)] {
-		if runes := []rune(name); len(runes) > maxNamedRunes {
-			name = string(runes[:maxNamedRunes]) + "…"
-		}
-		p.Errors = append(p.Errors, client.FieldError{Field: prefix + name, Detail: each})
+		p.Errors = append(p.Errors, client.FieldError{Field: prefix + words.Cut(name, maxNamedRunes), Detail: each})
 	}
 	return p
 }

@@ -196,9 +196,9 @@ type deadNumbers struct {
 
 // lead returns the sentence. where says where the first group is, and why it is dead; empty: it is not known.
 func (n deadNumbers) lead(where string) string {
-	text := words.Count(n.Total, "job") + " " + words.Verb(n.Total, "is", "are") + " dead"
+	text := words.CountVerb(n.Total, "job", "is", "are") + " dead"
 	if n.Filtered {
-		text = words.Count(n.Total, "dead job") + " " + words.Verb(n.Total, "matches", "match")
+		text = words.CountVerb(n.Total, "dead job", "matches", "match")
 	}
 	switch {
 	case where == "":
@@ -250,12 +250,7 @@ func cause(reason string, status int) string {
 }
 
 // why returns why a job is dead, to stand alone.
-func why(reason string) string {
-	if reason == "" {
-		return "unknown"
-	}
-	return words.Reason(reason)
-}
+func why(reason string) string { return cmp.Or(words.Reason(reason), "unknown") }
 
 // answered returns the status of the last attempt.
 func answered(status int) string {

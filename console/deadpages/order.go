@@ -187,7 +187,7 @@ func (d *orderData) count(v *web.Visit, o order) error {
 	d.Counted = true
 	d.Others = int64(max(0, len(counted.Groups)-maxGroups))
 	for _, g := range counted.Groups[:min(len(counted.Groups), maxGroups)] {
-		d.Groups = append(d.Groups, countRow{g.Topic, whyEnded(g.Reason), words.Number(g.Count)})
+		d.Groups = append(d.Groups, countRow{g.Topic, words.Reason(g.Reason), words.Number(g.Count)})
 	}
 	if counted.Matched > 0 {
 		q := o.bounded(f).WithStates(o.action.states...).Query()
@@ -215,26 +215,17 @@ func countedChange(a action) *client.Change {
 	return &client.Change{Timeout: time.Second}
 }
 
-// whyEnded returns why jobs ended; empty for those that have not.
-func whyEnded(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return words.Reason(reason)
-}
-
 func (d *orderData) setLead(counted *client.WorkCount, o order) {
-	number := words.Count(counted.Matched, "job")
-	verb := words.Verb(counted.Matched, "matches", "match")
+	match := words.CountVerb(counted.Matched, "job", "matches", "match") + ". Nothing is changed yet."
 	switch {
 	case counted.Matched == 0 && counted.Exact:
 		d.Lead = "No job matches: there is nothing to " + words.LowerFirst(o.action.verb) + "."
 	case counted.Matched == 0:
 		d.Lead = "No job was found yet that matches, and there are more to look at. Nothing is changed yet."
 	case counted.Exact:
-		d.Lead = "Exactly " + number + " " + verb + ". Nothing is changed yet."
+		d.Lead = "Exactly " + match
 	default:
-		d.Lead = "At least " + number + " " + verb + ". Nothing is changed yet."
+		d.Lead = "At least " + match
 	}
 	if o.action.confirmOf(d.Selection.Filter.State) != "" && counted.Matched > 0 {
 		d.Class = "warn"

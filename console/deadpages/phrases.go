@@ -224,7 +224,7 @@ func leadOf(w *client.Work, now time.Time) (text, class string) {
 	case "failed":
 		text, class = "This work failed: it cannot be read from the store", "bad"
 	default:
-		text = words.WorkState(w.State) + ": " + counts(w, a.done)
+		text = w.State + ": " + counts(w, a.done)
 	}
 	return strings.TrimSpace(words.Sentence(text) + " " + begun), class
 }

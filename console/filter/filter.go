@@ -121,9 +121,7 @@ func misused(q url.Values, also []string) map[string]string {
 		}
 		switch isFilter := slices.Contains(names, name); {
 		case !isFilter && !slices.Contains(also, name):
-			if runes := []rune(name); len(runes) > maxName {
-				name = string(runes[:maxName]) + "…"
-			}
+			name = words.Cut(name, maxName)
 			wrong[name] = "is not a filter: correct its name or remove it"
 		case len(q[name]) > 1 && name != "label" && name != "state":
 			wrong[name] = "is given twice: remove one"

@@ -1,7 +1,6 @@
 package jobpages
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -101,13 +100,4 @@ func timeWords(value string) string {
 		return value
 	}
 	return t.UTC().Format("2006-01-02 15:04:05")
-}
-
-// cut returns a text of at most n characters, and a dash for none.
-func cut(text string, n int) string {
-	runes := []rune(text)
-	if len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return cmp.Or(text, "–")
 }

@@ -13,11 +13,11 @@ func lead(f *selection, list *client.JobPage, counts *client.Counts) string {
 	if counts != nil && f.only("topic") {
 		of := ""
 		if f.Topic != "" {
-			of = "in topic " + cut(f.Topic, maxShown)
+			of = "in topic " + words.Cut(f.Topic, maxShown)
 		}
 		return states(counts, of)
 	}
-	that := cut(f.Words(), 5*maxShown)
+	that := words.Cut(f.Words(), 5*maxShown)
 	n := int64(len(list.Items))
 	switch {
 	case counts != nil:
@@ -37,14 +37,10 @@ func lead(f *selection, list *client.JobPage, counts *client.Counts) string {
 
 // matches says how many jobs match.
 func matches(n int64) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "No job matches"
-	case 1:
-		return "1 job matches"
-	default:
-		return words.Count(n, "job") + " match"
 	}
+	return words.CountVerb(n, "job", "matches", "match")
 }
 
 // states says how many jobs wait and run, and how many have ended so far: of these, the counters know also the ones
@@ -98,14 +94,10 @@ func budget(f *selection, list *client.JobPage) string {
 		looked = "Looked at " + words.Count(list.Scanned, "more job") + ", "
 	}
 	n := int64(len(list.Items))
-	switch n {
-	case 0:
+	if n == 0 {
 		return looked + "none matches so far."
-	case 1:
-		return looked + "1 matches so far."
-	default:
-		return looked + words.Number(n) + " match so far."
 	}
+	return looked + words.Number(n) + words.Verb(n, " matches", " match") + " so far."
 }
 
 // unfinished returns how many jobs of some unfinished states there are.

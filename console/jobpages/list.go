@@ -76,7 +76,7 @@ func (p *pages) showList(v *web.Visit) (web.Answer, error) {
 	d.fill(v, f, list, counts)
 	page.Status = f.Errors.Status
 	if len(f.active) > 0 && !f.Errors.Any() {
-		text := cut(f.Words(), maxShown)
+		text := words.Cut(f.Words(), maxShown)
 		page.Title = words.UpperFirst(text)
 	}
 	return page, nil
@@ -110,7 +110,7 @@ func (d *listData) chooseTopic(v *web.Visit, f *selection) {
 // missing says that there is no job of an id.
 func (d *listData) missing(v *web.Visit) {
 	d.Missing, d.LeadClass = true, "warn"
-	d.Lead = "There is no job " + cut(d.ID, maxShown) + "."
+	d.Lead = "There is no job " + words.Cut(d.ID, maxShown) + "."
 	d.Hints = []string{"Ids are compared exactly, and within this namespace. A job that has ended is removed after " +
 		"the time that its topic keeps it."}
 	if d.MayList {

@@ -126,7 +126,7 @@ func outcome(a *client.Attempt) string {
 	}
 	switch {
 	case a.Kind == "lost":
-		return "was " + words.AttemptKind(a.Kind)
+		return "was lost: its process reported no result, so the request may have been made"
 	case a.ErrorClass == "consumer":
 		return "failed" + took + ": " + words.ErrorClass(a.ErrorClass)
 	case a.ErrorClass != "" && a.Status != 0:

@@ -36,7 +36,7 @@ type row struct {
 	NextAt          time.Time
 	NextLocal, Zone string
 	LastTick        *client.PastTick
-	LastWords       string
+	LastPill        web.Pill
 	LastReason      string
 	LastJob         string // the link of its job
 	Strip           template.HTML
@@ -80,7 +80,7 @@ func newRow(v *web.Visit, s *client.Schedule) row {
 	}
 	if n := len(s.Last); n > 0 {
 		r.LastTick = &s.Last[n-1]
-		r.LastWords, r.LastReason = outcomeWords(r.LastTick), short(r.LastTick.Reason)
+		r.LastPill, r.LastReason = tickPill(r.LastTick), short(r.LastTick.Reason)
 		if r.LastTick.JobID != "" {
 			r.LastJob = v.Path("jobs", r.LastTick.JobID)
 		}
@@ -104,15 +104,16 @@ func statePill(state string) web.Pill {
 	return web.Pill{Class: "bad", Text: state}
 }
 
-// outcomeWords says what came of a tick: the state of its job, as far as it is known.
-func outcomeWords(t *client.PastTick) string {
+// tickPill is the pill of what came of a tick: of the state of its job, as far as it is known.
+func tickPill(t *client.PastTick) web.Pill {
 	switch {
 	case t.Outcome == "run" && t.JobState != "":
-		return string(t.JobState)
+		return web.Pill{Class: string(t.JobState), Text: string(t.JobState)}
 	case t.Outcome == "run":
-		return "ran"
+		return web.Pill{Class: "plain", Text: "ran"}
 	}
-	return strings.ReplaceAll(t.Outcome, "_", " ")
+	class := map[string]string{"skipped": "plain", "missed": "warn", "failed": "bad"}[t.Outcome]
+	return web.Pill{Class: class, Text: strings.ReplaceAll(t.Outcome, "_", " ")}
 }
 
 // listLead says how many schedules run, what is wrong with the others, and when the next tick is.

@@ -114,10 +114,4 @@ func pausedBy(s *client.Schedule) string {
 }
 
 // short cuts a text for a sentence.
-func short(text string) string {
-	const most = 120
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
-}
+func short(text string) string { return words.Cut(text, 120) }

@@ -106,19 +106,15 @@ func newShowData(v *web.Visit, s *client.Schedule) *showData {
 }
 
 func newPastTick(v *web.Visit, t *client.PastTick, loc *time.Location) pastTick {
-	p := pastTick{PastTick: *t, LocalText: localText(t.At, v.Now, loc), Text: t.Reason}
+	p := pastTick{PastTick: *t, LocalText: localText(t.At, v.Now, loc), Pill: tickPill(t), Text: t.Reason}
 	switch {
 	case t.Outcome != "run":
-		class := map[string]string{"skipped": "plain", "missed": "warn", "failed": "bad"}[t.Outcome]
-		p.Pill = web.Pill{Class: class, Text: t.Outcome}
 		if p.Text == "" {
 			_, p.Text, _ = strings.Cut(words.TickOutcome(t.Outcome), ": ")
 		}
 	case t.JobState == "":
-		p.Pill = web.Pill{Class: "plain", Text: "ran"}
 		p.Text = "its job is not stored any more"
 	default:
-		p.Pill = web.Pill{Class: string(t.JobState), Text: string(t.JobState)}
 		p.JobTo = v.Path("jobs", t.JobID)
 	}
 	return p

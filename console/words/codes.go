@@ -36,15 +36,6 @@ var verdicts = vocabulary{
 // Verdict returns what came of an attempt, as a participle.
 func Verdict(code string) string { return verdicts.of(code) }
 
-var attemptKinds = vocabulary{
-	"attempt":  "attempt",
-	"lost":     "lost: its process reported no result, so the request may have been made",
-	"released": "not counted",
-}
-
-// AttemptKind returns of what kind an attempt is.
-func AttemptKind(code string) string { return attemptKinds.of(code) }
-
 var errorClasses = vocabulary{
 	"dns":             "the host name did not resolve",
 	"refused":         "the connection was refused",
@@ -111,16 +102,6 @@ var roles = vocabulary{
 
 // Role returns what a token of a role does.
 func Role(code string) string { return roles.of(code) }
-
-var workStates = vocabulary{
-	"running": "running",
-	"done":    "done",
-	"stopped": "stopped",
-	"failed":  "failed: the stored work cannot be read",
-}
-
-// WorkState returns the state of bulk work.
-func WorkState(code string) string { return workStates.of(code) }
 
 var tickOutcomes = vocabulary{
 	"run":     "run",

@@ -16,7 +16,6 @@ import (
 var spoken = map[string][]vocabulary{
 	"components/schemas/Reason":                            {reasons},
 	"components/schemas/Kind":                              {jobKinds},
-	"components/schemas/AttemptSummary/properties/kind":    {attemptKinds},
 	"components/schemas/AttemptSummary/properties/verdict": {verdicts},
 	"components/schemas/StreamChange/properties/kind":      {changes},
 	"components/schemas/Event/properties/kind":             {changes},
@@ -26,8 +25,10 @@ var spoken = map[string][]vocabulary{
 
 // unspoken are names of enumerations that the console shows as they are, or not at all, with the reason.
 var unspoken = map[string]string{
-	"method":  "methods of HTTP are words",
-	"State":   "states of jobs are words",
+	"method": "methods of HTTP are words",
+	"State":  "states of jobs are words",
+	"state":  "those of work and schedules are words, and have pills",
+	"components/schemas/AttemptSummary/properties/kind": "only of lost attempts it is said",
 	"breaker": "open, half open and closed are words",
 	"deliver": "the form of policies has words for them",
 	"action":  "bulk work has verbs for them",
@@ -64,8 +65,6 @@ func (e enumeration) vocabularies() []vocabulary {
 		return spoken[e.path]
 	case e.name() == "kind" && slices.Contains(e.codes, "hmac"):
 		return []vocabulary{keyKinds}
-	case e.name() == "state" && slices.Contains(e.codes, "stopped"):
-		return []vocabulary{workStates}
 	}
 	return byName[e.name()]
 }
@@ -113,8 +112,7 @@ func TestCodes_OfTheContractHaveWords(t *testing.T) {
 	found := enumerations(t)
 	require.Greater(t, len(found), 20)
 	for _, e := range found {
-		isOfSchedule := e.name() == "state" && slices.Contains(e.codes, "unreadable") // the pages of schedules have pills
-		if unspoken[e.name()] != "" || unspoken[e.path] != "" || isOfSchedule {
+		if unspoken[e.name()] != "" || unspoken[e.path] != "" {
 			continue
 		}
 		used[e.path] = true
@@ -170,7 +168,7 @@ func TestCodes_OfTheDocsHaveWords(t *testing.T) {
 
 func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 	for _, say := range []func(string) string{
-		Reason, Verdict, AttemptKind, ErrorClass, Change, JobKind, Role, WorkState, TickOutcome, KeyKind,
+		Reason, Verdict, ErrorClass, Change, JobKind, Role, TickOutcome, KeyKind,
 	} {
 		require.Equal(t, "of_a_later_version", say("of_a_later_version"))
 		require.Empty(t, say(""))
@@ -180,7 +178,7 @@ func TestCodes_UnknownOnesPassThrough(t *testing.T) {
 
 func TestCodes_WordsFitIntoSentences(t *testing.T) {
 	for _, v := range []vocabulary{
-		reasons, verdicts, attemptKinds, errorClasses, changes, jobKinds, roles, workStates, tickOutcomes, keyKinds,
+		reasons, verdicts, errorClasses, changes, jobKinds, roles, tickOutcomes, keyKinds,
 	} {
 		for code, text := range v {
 			require.NotRegexp(t, `[.?!\s]$|^\s|  `, text, code)

@@ -74,3 +74,11 @@ func mapFirst(to func(rune) rune, text string) string {
 
 // Clause returns a sentence as a part of another one, without its capital letter and its full stop.
 func Clause(sentence string) string { return LowerFirst(strings.TrimSuffix(sentence, ".")) }
+
+// Cut returns at most so many characters of a text, the last one an ellipsis if there are more.
+func Cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

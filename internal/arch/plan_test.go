@@ -474,7 +474,8 @@ var plan = []row{
 		reason: "a client of the API in the same process: reaches jobs and settings through requests alone, " +
 			"so what a token may see and do is decided once",
 		ours: []string{
-			"api/limits", "client", "console/assets", "console/web", "internal/access", "internal/logs", "job",
+			"api/limits", "client", "console/assets", "console/web", "console/words", "internal/access",
+			"internal/logs", "job",
 		},
 	},
 	{
