@@ -56,14 +56,14 @@ func Lines(series []Series, from, to time.Time, label string) template.HTML {
 	d.durationAxis(axis, right)
 	d.timeAxis(right, from, to)
 	var names []lineName
-	for i, values := range columns {
-		line := polyline{left: plotLeft, step: (right - plotLeft) / float64(max(len(values)-1, 1))}
-		data := line.data(values, axis.y)
+	for i, s := range series {
+		line := polyline{left: plotLeft, step: (right - plotLeft) / float64(max(len(columns[i])-1, 1))}
+		data := line.data(columns[i], axis.y)
 		if data == "" {
 			continue
 		}
-		d.add(`<path class="c-line `, series[i].Class, `" stroke-linecap="round" d="`, data, `"/>`)
-		names = append(names, lineName{y: line.lastY + 4, name: series[i].Name})
+		d.add(`<path class="c-line `, s.Class, `" stroke-linecap="round" d="`, data, `"/>`)
+		names = append(names, lineName{y: line.lastY + 4, name: s.Name})
 	}
 	d.lineNames(names, right+6)
 	return d.html()

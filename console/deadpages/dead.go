@@ -67,11 +67,11 @@ func newJobRow(j client.JobInfo) jobRow {
 func showDead(v *web.Visit) (web.Answer, error) {
 	s := readSelection(v, v.Request.URL.Query(), "cursor", "search", "live")
 	s.Without = []string{"state"}
-	if slices.ContainsFunc(s.Filter.State, func(state client.State) bool { return state != client.Dead }) {
+	if slices.ContainsFunc(s.State, func(state client.State) bool { return state != client.Dead }) {
 		s.Refuse("state: must be dead: this page has no other jobs")
 	}
-	s.Filter.State = nil // all of them are dead
-	data := &deadData{Selection: s, Filtered: !s.Filter.IsZero(), Which: s.Filter.WithStates(client.Dead).Words()}
+	s.State = nil // all of them are dead
+	data := &deadData{Selection: s, Filtered: !s.IsZero(), Which: s.WithStates(client.Dead).Words()}
 	page := &web.Page{View: "dead-letters", Title: "Dead letters", Section: "dead", Data: data}
 	if data.Filtered && !s.Errors.Any() {
 		page.Title += ": " + data.Which
@@ -79,7 +79,7 @@ func showDead(v *web.Visit) (web.Answer, error) {
 	switch {
 	case s.Errors.Any():
 		data.Lead = "This filter cannot be read."
-	case needsTopic(v) && s.Filter.Topic == "":
+	case needsTopic(v) && s.Topic == "":
 		data.Lead = "Name a topic: your token is restricted to " + words.List(v.Who.Topics) + "."
 	default:
 		err := data.read(v)

@@ -227,7 +227,7 @@ func (d *orderData) setLead(counted *client.WorkCount, o order) {
 	default:
 		d.Lead = "At least " + match
 	}
-	if o.action.confirmOf(d.Selection.Filter.State) != "" && counted.Matched > 0 {
+	if o.action.confirmOf(d.Selection.State) != "" && counted.Matched > 0 {
 		d.Class = "warn"
 	}
 }
@@ -238,7 +238,7 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 	if o.action.isOfEnded() {
 		d.Later = "end"
 	}
-	pairs := d.Selection.Filter.Pairs()
+	pairs := d.Selection.Pairs()
 	d.Hidden = []web.Link{
 		{To: "action", Text: o.action.code},
 		{To: countedField, Text: o.counted.UTC().Format(time.RFC3339Nano)},
@@ -250,19 +250,19 @@ func (d *orderData) setForm(v *web.Visit, counted *client.WorkCount, o order) {
 	if counted.Exact {
 		number = words.Count(counted.Matched, "job")
 	}
-	if d.Selection.Filter.SelectsAll() && !counted.Exact {
+	if d.Selection.SelectsAll() && !counted.Exact {
 		number = d.Which
 	}
 	d.Submit = o.action.verb + " " + number
-	if confirm := o.action.confirmOf(d.Selection.Filter.State); confirm != "" {
+	if confirm := o.action.confirmOf(d.Selection.State); confirm != "" {
 		d.Confirm = d.Submit + "? " + confirm
 		if o.action.confirm == "" { // what happens does not say it
 			d.Happens = append(slices.Clone(d.Happens), confirm)
 		}
 	}
-	if d.Selection.Filter.SelectsAll() {
+	if d.Selection.SelectsAll() {
 		d.All = &allBox{Error: o.problem.Of("all"), Text: "I mean ALL " +
-			d.Selection.Filter.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
+			d.Selection.WithStates(o.action.states...).Words() + " of the namespace " + v.Namespace}
 	}
 	if o.action.paced {
 		hint := "How many become due in a time, such as 10/s or 100/1m. Empty: all at once."

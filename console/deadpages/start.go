@@ -37,7 +37,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 			"fill in.")
 		o.problem.Status = http.StatusUnprocessableEntity
 	}
-	if s.Filter.SelectsAll() && !o.all {
+	if s.SelectsAll() && !o.all {
 		o.problem.Add("all", "must be ticked, or give a filter: without one all jobs are selected")
 	}
 	if o.problem.Any() || s.Errors.Any() {

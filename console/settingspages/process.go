@@ -199,8 +199,8 @@ func levelCounts(count map[doctor.Level]int64) string {
 // runChecks makes the checks, and leads to what they found.
 func (p *pages) runChecks(v *web.Visit) (web.Answer, error) {
 	to := v.Path("settings", "checks")
-	if p.checks != nil && p.checks.run(v.Request.Context()) != nil {
-		return web.Warn(to, "The checks still run: open this page again in some seconds."), nil
+	if p.checks == nil || p.checks.run(v.Request.Context()) == nil {
+		return &web.Redirect{To: to}, nil
 	}
-	return &web.Redirect{To: to}, nil
+	return web.Warn(to, "The checks still run: open this page again in some seconds."), nil
 }
