@@ -19,14 +19,11 @@ const laneJobs = 20
 
 // lanePage is the data of the page of a lane.
 type lanePage struct {
-	Owner    owner
-	Tabs     []tab
-	Lead     lead
-	Settings client.Lane
-	// Exists reports whether the lane has settings.
-	Exists bool
-	Topic  *client.Topic // zero: there is none
-	Row    laneRow
+	Owner owner
+	Tabs  []tab
+	Lead  lead
+	Topic *client.Topic // zero: there is none
+	Row   laneRow
 	// Held are the reasons why the lane holds jobs back, and LastFailure what its receiver did. Unknown: the server
 	// could not find out.
 	Held        []client.Obstacle
@@ -87,20 +84,12 @@ func readLane(v *web.Visit) (*lanePage, error) {
 	}
 	l, err := v.API.GetLane(ctx, o.Topic, o.Lane)
 	if errors.Is(err, client.ErrNotFound) {
-		l, err = nil, nil
+		l, err = new(client.Lane), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if l != nil {
-		p.Settings, p.Exists = *l, true
-	}
-	p.stored = laneSettings(o, &p.Settings, p.Topic)
-	p.Row = laneRow{
-		LaneCounts: *counts, Limit: laneLimit(p.Topic, l), HasSettings: p.Exists,
-		Paused: p.Settings.Paused, PausedAt: p.Settings.PausedAt, PausedBy: p.Settings.PausedBy,
-		PauseNote: p.Settings.PauseNote,
-	}
+	p.stored, p.Row = laneSettings(o, l, p.Topic), laneRow{*counts, l, laneLimit(p.Topic, l)}
 	if err := p.readHeld(v); err != nil {
 		return nil, err
 	}
@@ -138,18 +127,18 @@ func (p *lanePage) readHeld(v *web.Visit) error {
 
 // newLead says what holds the lane.
 func (p *lanePage) newLead(now time.Time) lead {
-	r := p.Row
+	r, own := p.Row, p.Row.Settings
 	waiting := r.Waiting()
 	jobs := words.UpperFirst(words.CountVerb(waiting, "job", "waits", "wait") + ".")
-	if waiting == 0 && r.Running == 0 && !r.Paused && !p.Topic.Paused {
+	if waiting == 0 && r.Running == 0 && !own.Paused && !p.Topic.Paused {
 		jobs = "No job waits."
 	}
 	t := p.Topic
 	switch {
 	case t.Paused:
 		return lead{"warn", pauseText("Its topic is paused", t.PausedBy, t.PausedAt, t.PauseNote, now) + " " + jobs}
-	case r.Paused:
-		return lead{"warn", pauseText("Paused", r.PausedBy, r.PausedAt, r.PauseNote, now) + " " + jobs}
+	case own.Paused:
+		return lead{"warn", pauseText("Paused", own.PausedBy, own.PausedAt, own.PauseNote, now) + " " + jobs}
 	case len(p.Held) > 0:
 		return p.heldLead(&p.Held[0], jobs, now)
 	case r.Breaker == "open": // and nothing waits for it

@@ -36,7 +36,7 @@ func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []
 	for _, r := range l.Rows {
 		switch end := r.Cooling(now); {
 		case r.Waiting() == 0:
-		case r.Paused:
+		case r.Settings.Paused:
 			paused, behind = append(paused, r.Lane), behind+r.Waiting()
 		case !end.IsZero() && r.Breaker == "closed":
 			cooling = append(cooling, r.Lane)
@@ -102,15 +102,14 @@ func (l laneList) breakers(all int64) string {
 type laneRow struct {
 	client.LaneCounts
 
+	// Settings are its own; zero: it has none.
+	Settings *client.Lane
 	// Limit is how many attempts may run at a time.
 	Limit int
-	// HasSettings reports whether the lane has settings of its own.
-	HasSettings bool
-	Paused      bool
-	PausedAt    time.Time
-	PausedBy    string
-	PauseNote   string
 }
+
+// HasSettings reports whether the lane has settings of its own.
+func (r laneRow) HasSettings() bool { return r.Settings.Revision != 0 }
 
 // Waiting is the number of jobs that wait, due or not.
 func (r laneRow) Waiting() int64 { return r.Scheduled + r.Ready }
@@ -157,8 +156,7 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 	rows := make(map[string]*laneRow)
 	row := func(name string) *laneRow {
 		if rows[name] == nil {
-			rows[name] = &laneRow{LaneCounts: client.LaneCounts{Lane: name, Breaker: "closed"}, Limit: laneLimit(t,
-				nil)}
+			rows[name] = &laneRow{client.LaneCounts{Lane: name, Breaker: "closed"}, new(client.Lane), 0}
 		}
 		return rows[name]
 	}
@@ -166,15 +164,11 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 		row(counts.Lane).LaneCounts = counts
 	}
 	for i := range settings.Items {
-		l := &settings.Items[i]
-		r := row(l.Name)
-		r.HasSettings, r.Paused, r.PausedAt, r.PausedBy, r.PauseNote = true, l.Paused, l.PausedAt, l.PausedBy,
-			l.PauseNote
-		r.Limit = laneLimit(t, l)
+		row(settings.Items[i].Name).Settings = &settings.Items[i]
 	}
 	list := laneList{Pager: v.Pager(next)}
 	for _, r := range rows {
-		if next == "" || r.Lane <= last {
+		if r.Limit = laneLimit(t, r.Settings); next == "" || r.Lane <= last {
 			list.Rows = append(list.Rows, *r)
 		}
 	}
@@ -182,14 +176,11 @@ func newLaneList(v *web.Visit, t *client.Topic, stats *client.TopicStats, settin
 	return list
 }
 
-// laneLimit returns how many attempts of a lane may run at a time. l is nil if the lane has no settings.
+// laneLimit returns how many attempts of a lane may run at a time.
 func laneLimit(t *client.Topic, l *client.Lane) int {
 	isTrue := func(b *bool) bool { return b != nil && *b }
-	if isTrue(t.Ordered) || l != nil && isTrue(l.Ordered) {
+	if isTrue(t.Ordered) || isTrue(l.Ordered) {
 		return 1
-	}
-	if l == nil {
-		return t.LaneConcurrency
 	}
 	return cmp.Or(l.LaneConcurrency, t.LaneConcurrency)
 }

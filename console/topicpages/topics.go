@@ -37,12 +37,8 @@ type lead struct{ Class, Text string }
 
 // topicRow is a topic in the list.
 type topicRow struct {
-	Name string
+	*client.Topic
 	client.Counts
-	Paused    bool
-	PausedAt  time.Time
-	PausedBy  string
-	PauseNote string
 }
 
 // Waiting is the number of jobs that wait, due or not.
@@ -116,18 +112,11 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	}
 	for i := range topics.Items {
 		t := &topics.Items[i]
-		d.Rows = append(d.Rows, newTopicRow(t, counts[t.Name]))
+		d.Rows = append(d.Rows, topicRow{t, counts[t.Name]})
 	}
 	d.Pager = v.Pager(topics.NextCursor)
 	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, d.CountedAt)
 	return nil
-}
-
-func newTopicRow(t *client.Topic, counts client.Counts) topicRow {
-	return topicRow{
-		Name: t.Name, Counts: counts, Paused: t.Paused, PausedAt: t.PausedAt,
-		PausedBy: t.PausedBy, PauseNote: t.PauseNote,
-	}
 }
 
 // readOwn reads the topics that a restricted token names. Those of patterns that end with * cannot be listed.
@@ -152,7 +141,7 @@ func (d *topicList) readOwn(v *web.Visit) error {
 		if err != nil {
 			return err
 		}
-		d.Rows = append(d.Rows, newTopicRow(t, stats.Counts))
+		d.Rows = append(d.Rows, topicRow{t, stats.Counts})
 	}
 	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
 	if len(d.Rows) > 0 {
