@@ -26,10 +26,10 @@ type listData struct {
 type row struct {
 	*client.Schedule
 
-	To, PauseTo, ResumeTo string
-	Topic                 string
-	Pill                  web.Pill
-	PausedBy              string
+	To       string
+	Topic    string
+	Pill     web.Pill
+	PausedBy string
 	// ShortNote and ShortPause are the notes, cut: the page of the schedule has them whole.
 	ShortNote, ShortPause string
 	// NextLocal is the next tick on the clocks of Zone; empty: there is none.
@@ -41,15 +41,6 @@ type row struct {
 	LastJob         string // the link of its job
 	Strip           template.HTML
 }
-
-// isPaused reports whether a schedule is paused: a paused one that is unreadable is the latter.
-func isPaused(s *client.Schedule) bool { return s.State == "paused" }
-
-// CanPause reports whether the schedule runs, so that it may be paused.
-func (r *row) CanPause() bool { return r.State == "active" }
-
-// CanResume reports whether the schedule is paused.
-func (r *row) CanResume() bool { return isPaused(r.Schedule) }
 
 // showList answers with a page of the schedules, in order of name.
 func showList(v *web.Visit) (web.Answer, error) {
@@ -68,11 +59,11 @@ func showList(v *web.Visit) (web.Answer, error) {
 
 func newRow(v *web.Visit, s *client.Schedule) row {
 	r := row{
-		Schedule: s, To: pathOf(v, s.Name), PauseTo: pathOf(v, s.Name, "pause"), ResumeTo: pathOf(v, s.Name, "resume"),
+		Schedule: s, To: pathOf(v, s.Name),
 		Topic: topicOf(s), Pill: statePill(s.State), ShortNote: short(s.Note), ShortPause: short(s.PauseNote),
 	}
 	zone, loc := zoneOf(&s.ScheduleRequest)
-	if isPaused(s) {
+	if s.State == "paused" {
 		r.PausedBy = pausedBy(s)
 	}
 	if len(s.Next) > 0 && s.State == "active" {

@@ -23,22 +23,15 @@ type showData struct {
 	Topic string
 	Zone  string
 	// IsLocal reports whether the schedule's clocks differ from UTC.
-	IsLocal           bool
-	Strip             template.HTML
-	Upcoming          []nextTick
-	Passed            []pastTick // the newest first
-	Job, Rules        []form.Row
-	Body              string
-	PausedBy          string
-	Jobs              string // the link of the list of its jobs
-	To                links
-	DeleteConfirm     string
-	CanPause, IsReady bool
-	Backfill          *backfill
+	IsLocal    bool
+	Strip      template.HTML
+	Upcoming   []nextTick
+	Passed     []pastTick // the newest first
+	Job, Rules []form.Row
+	Body       string
+	Jobs       string // the link of the list of its jobs
+	Backfill   *backfill
 }
-
-// links are those of the forms and pages of a schedule.
-type links struct{ Pause, Resume, Run, Edit, Delete, Backfill string }
 
 // nextTick is a tick that is to come.
 type nextTick struct {
@@ -76,14 +69,7 @@ func newShowData(v *web.Visit, s *client.Schedule) *showData {
 	zone, loc := zoneOf(&s.ScheduleRequest)
 	d := &showData{
 		Schedule: s, Lead: showLead(s, v.Now), Pill: statePill(s.State), Topic: topicOf(s),
-		Zone: zone, IsLocal: zone != "UTC", PausedBy: pausedBy(s), CanPause: s.State == "active",
-		IsReady: s.State != "unreadable", Backfill: newBackfill(s), To: links{
-			Pause: pathOf(v, s.Name, "pause"), Resume: pathOf(v, s.Name, "resume"), Run: pathOf(v, s.Name, "run"),
-			Edit:   pathOf(v, s.Name, "edit"),
-			Delete: pathOf(v, s.Name, "delete"), Backfill: pathOf(v, s.Name, "backfill"),
-		},
-		DeleteConfirm: "Delete the schedule " + s.Name +
-			"? Its ticks end, and its counts are lost. The jobs that it has registered stay.",
+		Zone: zone, IsLocal: zone != "UTC", Backfill: newBackfill(s),
 	}
 	if ticks := parse(&s.ScheduleRequest); ticks != nil && s.State == "active" {
 		d.Strip = strip(ticks, v.Now, loc, chart.WideDay)
