@@ -32,7 +32,7 @@ func (c *console) view(r *http.Request, v *web.Visit, page *web.Page) *web.View 
 	for _, s := range sections {
 		if v.Can(s.action) {
 			view.Nav = append(view.Nav, web.NavItem{
-				Link: web.Link{To: v.Path(s.path), Text: s.text}, Section: s.section, Key: s.key,
+				Link: web.Link{To: v.Path(s.path), Text: s.text}, Key: s.key,
 				Current: page.Section == s.section,
 			})
 		}

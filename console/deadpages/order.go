@@ -36,7 +36,6 @@ type orderData struct {
 	Verb      string
 
 	Which   string
-	Counted bool
 	Groups  []countRow
 	Others  int64 // groups that are not shown
 	Samples []jobRow
@@ -184,7 +183,6 @@ func (d *orderData) count(v *web.Visit, o order) error {
 	if err != nil {
 		return err
 	}
-	d.Counted = true
 	d.Others = int64(max(0, len(counted.Groups)-maxGroups))
 	for _, g := range counted.Groups[:min(len(counted.Groups), maxGroups)] {
 		d.Groups = append(d.Groups, countRow{g.Topic, words.Reason(g.Reason), words.Number(g.Count)})

@@ -215,9 +215,6 @@ func (d *jobData) More() (rows []form.Row) {
 // Milliseconds returns a duration of the API.
 func (*jobData) Milliseconds(ms *float64) time.Duration { return milliseconds(*ms) }
 
-// Due says when the job is due.
-func (d *jobData) Due() time.Time { return d.Job.NextAttemptAt }
-
 // failed shows the page of a job with the reason why an action was not done. ok is false for errors that are no answer
 // to it.
 func failed(v *web.Visit, id, what string, err error) (web.Answer, error) {

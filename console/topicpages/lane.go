@@ -37,7 +37,6 @@ type lanePage struct {
 	Errors    web.FormErrors
 	Note      string
 	CanChange bool
-	PostTo    string
 
 	stored *settings
 }
@@ -70,7 +69,7 @@ func (p *lanePage) answer(v *web.Visit, texts form.Texts, errs web.FormErrors) w
 // the jobs.
 func readLane(v *web.Visit) (*lanePage, error) {
 	ctx, o := v.Request.Context(), ownerOf(v)
-	p := &lanePage{Owner: o, Tabs: o.tabs(v, ""), CanChange: v.CanTopic(access.ChangeLane, o.Topic), PostTo: o.path(v)}
+	p := &lanePage{Owner: o, Tabs: o.tabs(v, ""), CanChange: v.CanTopic(access.ChangeLane, o.Topic)}
 	counts, err := v.API.LaneCounts(ctx, o.Topic, o.Lane)
 	if err != nil {
 		return nil, err

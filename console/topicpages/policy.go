@@ -18,17 +18,14 @@ type policyPage struct {
 	Topic string
 	Tabs  []tab
 	Lead  lead
-	// Revision is that of the policy that the form shows; Exists reports whether there is a topic.
+	// Revision is that of the policy that the form shows.
 	Revision  int64
-	Exists    bool
 	ManagedBy string
 	Changed   lastChange
 	Errors    web.FormErrors
 	Groups    []form.Section
 	Preview   preview
 	CanChange bool
-	PostTo    string
-	PreviewTo string
 }
 
 // preview says what holds with a policy.
@@ -91,10 +88,9 @@ func policyAnswer(v *web.Visit, s *settings, texts form.Texts, errs web.FormErro
 		errs = shown.Invalid
 	}
 	data := policyPage{
-		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: s.revision, Exists: s.exists, ManagedBy: s.managedBy,
+		Topic: o.Topic, Tabs: o.tabs(v, "policy"), Revision: s.revision, ManagedBy: s.managedBy,
 		Errors: errs, Changed: s.changed, Groups: s.sections(texts, errs), Preview: shown,
 		CanChange: v.CanTopic(access.ChangeTopic, o.Topic),
-		PostTo:    o.path(v, "policy"), PreviewTo: o.path(v, "policy", "preview"),
 	}
 	stored := s.texts()
 	names := slices.DeleteFunc(s.form.Names(), func(name string) bool { return stored[name] == "" })

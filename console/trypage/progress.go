@@ -12,12 +12,11 @@ import (
 
 // progress is the life of the job so far, in words.
 type progress struct {
-	ID, State, To string
-	Registered    time.Time
-	Attempts      []attempt
-	Next          string // empty: it has ended
-	NextAt        time.Time
-	Ended         bool
+	ID, State  string
+	To         string // its lane, which is the URL's host and port unless the job names another one
+	Registered time.Time
+	Attempts   []attempt
+	Next       string // empty: it has ended
 }
 
 // attempt is an attempt in words.
@@ -30,21 +29,18 @@ type attempt struct {
 
 // newProgress returns the progress of a job.
 func newProgress(v *web.Visit, j *client.JobInfo) *progress {
-	p := &progress{ID: j.ID, State: string(j.State), To: hostOf(j), Registered: j.CreatedAt, Ended: j.State.Ended()}
+	p := &progress{ID: j.ID, State: string(j.State), To: j.Lane, Registered: j.CreatedAt}
 	for _, a := range j.Attempts {
 		p.Attempts = append(p.Attempts, attempt{
 			N: a.N, At: a.StartedAt, Verdict: verdictOf(&a.AttemptSummary),
 			Text: attemptText(&a.AttemptSummary),
 		})
 	}
-	if !p.Ended {
-		p.Next, p.NextAt = nextOf(j, v.Now), j.NextAttemptAt
+	if !j.State.Ended() {
+		p.Next = nextOf(j, v.Now)
 	}
 	return p
 }
-
-// hostOf returns where a job goes: its lane, which is the URL's host and port unless the job names another one.
-func hostOf(j *client.JobInfo) string { return j.Lane }
 
 // verdictOf returns the verdict of an attempt as a code for a pill.
 func verdictOf(a *client.AttemptSummary) string {
@@ -104,7 +100,7 @@ func leadOf(j *client.JobInfo, now time.Time) (sentence, class string) {
 	made := words.Count(int64(j.AttemptsMade), "attempt")
 	switch j.State {
 	case client.Delivered:
-		return name + " was delivered to " + hostOf(j) + " on attempt " + strconv.Itoa(j.AttemptsMade) + ", " +
+		return name + " was delivered to " + j.Lane + " on attempt " + strconv.Itoa(j.AttemptsMade) + ", " +
 			words.Duration(j.EndedAt.Sub(j.CreatedAt)) +
 			" after it was registered.", "ok"
 	case client.Dead:
@@ -118,7 +114,7 @@ func leadOf(j *client.JobInfo, now time.Time) (sentence, class string) {
 		return name + " did not get through yet: attempt " + strconv.Itoa(last.N) + " " + failure(last) + ", " + next +
 			".", "warn"
 	}
-	return name + " is on its way to " + hostOf(j) + ": " + next + ".", ""
+	return name + " is on its way to " + j.Lane + ": " + next + ".", ""
 }
 
 // failure says what went wrong with an attempt, after its number.

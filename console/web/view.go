@@ -44,7 +44,6 @@ type Assets struct {
 type NavItem struct {
 	Link
 
-	Section string
 	Key     string // which follows g on the keyboard
 	Current bool
 }
