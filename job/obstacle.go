@@ -1,7 +1,9 @@
 package job
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -25,10 +27,10 @@ func (o *Obstacle) Detail() string { return o.Facts + o.Hint + "." }
 
 // General returns the obstacle without what tells settings, for those who may not read them.
 func (o *Obstacle) General() *Obstacle {
-	return &Obstacle{Code: o.Code, Facts: generalFacts[o.Code.Kind()], Until: o.Until}
+	return &Obstacle{Code: o.Code, Facts: obstacles[o.Code].general, Until: o.Until}
 }
 
-// ObstacleCode is the kind of an Obstacle.
+// ObstacleCode says why an Obstacle is there: see Kind for what is waited for.
 type ObstacleCode string
 
 // The obstacles. Clients must accept unknown ones.
@@ -53,74 +55,78 @@ const (
 	ObstacleWorker    ObstacleCode = "worker"     // no worker is free, or no process delivers
 )
 
-// Kind returns what a job that has the obstacle waits for: a code, or what several codes have in common.
-func (c ObstacleCode) Kind() string {
-	switch c {
-	case ObstacleTopicPaused, ObstacleLanePaused:
-		return "paused"
-	case ObstacleLaneRate, ObstacleTopicRate:
-		return "rate"
-	case ObstacleBreakerOpen, ObstacleBreakerHalfOpen:
-		return "breaker"
-	default:
-		return string(c)
-	}
-}
-
-// Scope returns what the obstacle is of: "job", "lane" or "topic".
-func (c ObstacleCode) Scope() string {
-	switch c {
-	case ObstacleDue, ObstacleRetry, ObstacleEnd, ObstacleSecret, ObstacleWorker:
-		return "job"
-	case ObstacleTopicPaused, ObstacleTopicFull, ObstacleTopicRate:
-		return "topic"
-	default:
-		return "lane"
-	}
-}
-
 // Severity is how bad an obstacle is for the jobs of a lane: the larger, the worse.
 type Severity int
 
-// The severities of obstacles.
+// The severities of obstacles. Zero: it is of single jobs, or unknown.
 const (
 	SeverityLimit    Severity = iota + 1 // a limit: the lane delivers other jobs meanwhile
 	SeverityDecision                     // a pause by somebody, or a cooldown by Ringback
 	SeverityFailing                      // the receiver is in trouble
 )
 
-// Severity returns how bad the obstacle is for a lane; zero: it is of single jobs, or unknown.
-func (c ObstacleCode) Severity() Severity {
-	switch c {
-	case ObstacleBreakerOpen, ObstacleBreakerHalfOpen, ObstacleRetryAfter, ObstacleOrder:
-		return SeverityFailing
-	case ObstacleTopicPaused, ObstacleLanePaused, ObstacleCooldown:
-		return SeverityDecision
-	case ObstacleLaneFull, ObstacleLaneRate, ObstacleTopicRate:
-		return SeverityLimit
-	default:
-		return 0
-	}
+// obstacleKind is what is known of an obstacle.
+type obstacleKind struct {
+	kind, scope string
+	severity    Severity
+	// general is a sentence about the kind that names no setting.
+	general string
 }
 
-// generalFacts are sentences about the kinds of obstacles that name no setting.
-var generalFacts = map[string]string{
-	"due":         "The job waits for its due time",
-	"retry":       "The job waits for its next attempt after a failed one",
-	"end":         "The job will be dead without another attempt",
-	"paused":      "The topic or the lane of the job is paused",
-	"order":       "Another job of the lane, which is ordered, has to end first",
-	"lane_full":   "The lane of the job has as many attempts in flight as it may have",
-	"topic_full":  "The topic of the job has as many attempts in flight as it may have",
-	"rate":        "The rate of the job's topic or lane is used up",
-	"breaker":     "The breaker of the job's lane is open, or waits for its probe",
-	"retry_after": "The lane of the job has a cooldown",
-	"cooldown":    "The lane of the job has a cooldown",
-	"secret":      "A secret that the attempt needs is not readable",
-	"worker":      "The job waits for a free worker",
+const (
+	ofJob   = "job"
+	ofLane  = "lane"
+	ofTopic = "topic"
+)
+
+// Sentences of kinds that several codes have in common.
+const (
+	generalPause    = "The topic or the lane of the job is paused"
+	generalBreaker  = "The breaker of the job's lane is open, or waits for its probe"
+	generalCooldown = "The lane of the job has a cooldown"
+	generalRate     = "The rate of the job's topic or lane is used up"
+)
+
+// obstacles are all obstacles. A new one also stands in openapi.yaml, docs/waiting.md and, if it is of a lane,
+// docs/lanes.md: a test compares them.
+var obstacles = map[ObstacleCode]obstacleKind{
+	ObstacleDue:             {"due", ofJob, 0, "The job waits for its due time"},
+	ObstacleRetry:           {"retry", ofJob, 0, "The job waits for its next attempt after a failed one"},
+	ObstacleEnd:             {"end", ofJob, 0, "The job will be dead without another attempt"},
+	ObstacleTopicPaused:     {"paused", ofTopic, SeverityDecision, generalPause},
+	ObstacleLanePaused:      {"paused", ofLane, SeverityDecision, generalPause},
+	ObstacleSecret:          {"secret", ofJob, 0, "A secret that the attempt needs is not readable"},
+	ObstacleBreakerOpen:     {"breaker", ofLane, SeverityFailing, generalBreaker},
+	ObstacleBreakerHalfOpen: {"breaker", ofLane, SeverityFailing, generalBreaker},
+	ObstacleRetryAfter:      {"retry_after", ofLane, SeverityFailing, generalCooldown},
+	ObstacleCooldown:        {"cooldown", ofLane, SeverityDecision, generalCooldown},
+	ObstacleOrder: {
+		"order", ofLane, SeverityFailing, "Another job of the lane, which is ordered, has to end first",
+	},
+	ObstacleLaneFull: {
+		"lane_full", ofLane, SeverityLimit, "The lane of the job has as many attempts in flight as it may have",
+	},
+	ObstacleTopicFull: {
+		"topic_full", ofTopic, 0, "The topic of the job has as many attempts in flight as it may have",
+	},
+	ObstacleLaneRate:  {"rate", ofLane, SeverityLimit, generalRate},
+	ObstacleTopicRate: {"rate", ofTopic, SeverityLimit, generalRate},
+	ObstacleWorker:    {"worker", ofJob, 0, "The job waits for a free worker"},
 }
 
-// Remedy is a request about a job, a lane or a topic. The commands and the console have one for each.
+// ObstacleCodes returns all codes, sorted.
+func ObstacleCodes() []ObstacleCode { return slices.Sorted(maps.Keys(obstacles)) }
+
+// Kind returns what a job that has the obstacle waits for: its code, or what several codes have in common.
+func (c ObstacleCode) Kind() string { return obstacles[c].kind }
+
+// Scope returns what the obstacle is of: "job", "lane" or "topic".
+func (c ObstacleCode) Scope() string { return obstacles[c].scope }
+
+// Severity returns how bad the obstacle is for a lane.
+func (c ObstacleCode) Severity() Severity { return obstacles[c].severity }
+
+// Remedy is a request about a job, a lane or a topic: see the commands and buttons of its action.
 type Remedy struct {
 	Action RemedyAction `api:"action"` // empty: there is no remedy
 	Topic  string       `api:"topic,always"`

@@ -83,7 +83,7 @@ var checks = map[string]struct {
 		func(s string) bool { return len(s) <= policy.MaxSuccessBody },
 		fmt.Sprintf("must be at most %d B", policy.MaxSuccessBody),
 	},
-	"target": {func(s string) bool { return checkURL(s) == "" }, ""}, // see fieldError
+	"target": {func(s string) bool { return checkURL(s) == "" }, ""}, // fieldError says which of its rules
 }
 
 // newValidator returns the validator with our tags, created at first use.
@@ -118,7 +118,7 @@ func ruleOf(tags string, t reflect.Type, unit string) string {
 			words := strings.Fields(value)
 			return "must be " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 		default:
-			if c, ok := checks[name]; ok {
+			if c := checks[name]; c.rule != "" {
 				return c.rule
 			}
 		}

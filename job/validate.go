@@ -159,7 +159,7 @@ func fieldError(root reflect.Type, f validator.FieldError) FieldError {
 		}
 	}
 	detail := ruleOf(rule, root, unit)
-	if detail == "" {
+	if f.Tag() == "target" {
 		value, _ := f.Value().(string)
 		detail = checkURL(value)
 	}

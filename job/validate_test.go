@@ -206,6 +206,7 @@ func TestCheck_SaysTheRulesOfTags(t *testing.T) {
 		inner
 		In    *inner `api:"in"`
 		To    string `api:"to" validate:"target"`
+		Long  string `api:"long" validate:"max=20,target"`
 		Space string `api:"space" validate:"namespace"`
 	}
 	require.Equal(t, []FieldError{
@@ -216,11 +217,12 @@ func TestCheck_SaysTheRulesOfTags(t *testing.T) {
 		{"/texts", "must have at most 2 entries"},
 		{"/in/texts/1", "must be a, b or c"},
 		{"/to", "must begin with http:// or https://"},
+		{"/long", "must be at most 20 characters"},
 		{"/space", NamespaceRule},
 	}, Check(outer{
 		Span: new(time.Duration(0)), Count: -1, Note: "four", Ladder: policy.Ladder{},
 		inner: inner{Texts: []string{"a", "a", "a"}}, In: &inner{Texts: []string{"a", "d"}},
-		To: "ftp://a.example", Space: "A",
+		To: "ftp://a.example", Long: "https://a.example/long", Space: "A",
 	}))
 }
 
