@@ -10,9 +10,9 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// DeleteNamespace removes a namespace that has no jobs, also no ended ones, no topics with a policy, no lanes with
-// settings and no tokens, so that another namespace of this name inherits nothing. A purge first removes its jobs,
-// topics and lanes, until ctx's deadline is near.
+// DeleteNamespace removes a namespace that has no jobs, also no ended ones, no schedules, no topics with a policy, no
+// lanes with settings and no tokens, so that another namespace of this name inherits nothing. A purge first removes its
+// schedules, jobs, topics and lanes, until ctx's deadline is near.
 //
 // It returns what a purge removed, also with an error: store.ErrNotFound, *store.RevisionError or
 // *job.NamespaceInUseError, after which the call may be repeated.
@@ -70,7 +70,7 @@ func (d *Dispatcher) checkNoTokens(ctx context.Context, namespace string) error 
 	return err
 }
 
-// checkEmpty returns a *job.NamespaceInUseError if a namespace has jobs, policies or settings of lanes.
+// checkEmpty returns a *job.NamespaceInUseError if a namespace has jobs, schedules, policies or settings of lanes.
 func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 	usage, err := d.store.Usage(ctx, namespace)
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *Dispatcher) checkEmpty(ctx context.Context, namespace string) error {
 	})
 }
 
-// purgeNamespace removes the jobs, topics and lanes of a namespace. Running jobs are only marked.
+// purgeNamespace removes the schedules, jobs, topics and lanes of a namespace. Running jobs are only marked.
 func (d *Dispatcher) purgeNamespace(
 	ctx context.Context, deletion store.NamespaceDeletion, done *store.TopicDeleted,
 ) error {
