@@ -80,7 +80,8 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteNamespace removes a namespace that is not in use, and with purge=true its jobs, topics and lanes before.
+// deleteNamespace removes a namespace that is not in use, and with purge=true its schedules, jobs, topics and lanes
+// before.
 func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	name, ifRevision, err := content.Bodiless(r, request.PathNamespace)
 	if err != nil {

@@ -50,8 +50,8 @@ func (c *Client) PutNamespace(
 	return answer[Namespace](ctx, c, change(http.MethodPut, conditions), n, "/v1/namespaces/", name)
 }
 
-// DeleteNamespace removes an empty namespace. With purge its jobs, topics and lanes are removed first; ErrConflict says
-// what is left.
+// DeleteNamespace removes an empty namespace. With purge its schedules, jobs, topics and lanes are removed first;
+// ErrConflict says what is left.
 func (c *Client) DeleteNamespace(ctx context.Context, name string, purge bool, conditions ...Condition) error {
 	return c.deletePurging(ctx, purge, conditions, "/v1/namespaces/", name)
 }

@@ -16,7 +16,7 @@ type TopicDeletion struct {
 type NamespaceDeletion struct {
 	Name       string
 	IfRevision int64 // as in CheckCondition
-	// Purge removes its jobs, topics and lanes before. Actor is the name of the client that cancels jobs.
+	// Purge removes its schedules, jobs, topics and lanes before. Actor is the name of the client that cancels jobs.
 	Purge bool
 	Actor string
 }

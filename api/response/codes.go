@@ -125,10 +125,10 @@ var problemTypes = []ProblemType{
 	},
 	{
 		InUse, http.StatusConflict, "In use",
-		"The namespace cannot be removed, because it has jobs, also ended ones, topics with a policy, lanes with " +
-			"settings, or tokens. Or it cannot move to another store.",
-		"Remove what it has first; the detail names one. purge=true removes jobs, topics and lanes. For another " +
-			"store, delete the namespace and create it there.",
+		"The namespace cannot be removed, because it has jobs, also ended ones, schedules, topics with a policy, " +
+			"lanes with settings, or tokens. Or it cannot move to another store.",
+		"Remove what it has first; the detail names one. purge=true removes schedules, jobs, topics and lanes. For " +
+			"another store, delete the namespace and create it there.",
 	},
 	{
 		LimitReached, http.StatusConflict, "Limit reached",

@@ -91,7 +91,7 @@ func FromError(err error) *Problem {
 		if e.Purged {
 			return NewProblem(InUse, e.Error()+": revoke its tokens, and repeat the request to remove the rest")
 		}
-		return NewProblem(InUse, e.Error()+": remove them first; purge=true removes jobs, topics and lanes")
+		return NewProblem(InUse, e.Error()+": remove them first; purge=true removes schedules, jobs, topics and lanes")
 	}
 	if e, ok := errors.AsType[*job.NamespaceStoreError](err); ok {
 		return NewProblem(InUse, e.Error())
