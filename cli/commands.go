@@ -109,7 +109,7 @@ type jobCommand struct {
 	// Show a job with its newest attempts.
 	//
 	//	ringback job get close-4711
-	Get oneJob `cmd:"" call:"GET /v1/jobs/{id}"`
+	Get one[jobID] `cmd:"" call:"GET /v1/jobs/{id}"`
 	// List jobs.
 	//
 	//	ringback job list --topic order.close --state scheduled,ready
@@ -126,32 +126,19 @@ type jobCommand struct {
 	//
 	// Done: {id} is {state}
 	// Running: {id} is running: it is cancelled after this attempt, unless that delivers it
-	Cancel changeJob `cmd:"" call:"DELETE /v1/jobs/{id}"`
+	Cancel change[jobID] `cmd:"" call:"DELETE /v1/jobs/{id}"`
 	// Make a scheduled job due now.
 	//
 	//	ringback job run close-4711
 	//
 	// Done: {id} is due now
-	Run changeJob `cmd:"" call:"POST /v1/jobs/{id}/run"`
+	Run change[jobID] `cmd:"" call:"POST /v1/jobs/{id}/run"`
 	// Send a job again that was delivered, dead or cancelled.
 	//
 	//	ringback job revive close-4711 --delay 1m
 	//
 	// Done: {id} is {state} again
 	Revive reviveJob `cmd:"" call:"POST /v1/jobs/{id}/revive"`
-}
-
-type oneJob struct {
-	// Id of the job.
-	ID string `arg:""`
-	call
-}
-
-type changeJob struct {
-	// Id of the job.
-	ID string `arg:""`
-	conditional
-	call
 }
 
 type listJobs struct {
@@ -165,8 +152,7 @@ type listJobs struct {
 }
 
 type editJob struct {
-	// Id of the job.
-	ID string `arg:""`
+	jobID
 	jobFields
 	// Fields to remove: headers, labels, ladder, timeout, expires-at.
 	Unset []string `in:"unset" placeholder:"FIELD"`
@@ -175,8 +161,7 @@ type editJob struct {
 }
 
 type reviveJob struct {
-	// Id of the job.
-	ID string `arg:""`
+	jobID
 	// Time until the first attempt.
 	Delay string `placeholder:"DURATION"`
 	// New expiry, from now.
@@ -329,7 +314,7 @@ type workCommand struct {
 	// Show work with its counts.
 	//
 	//	ringback work get 0b8kq2x5
-	Get oneWork `cmd:"" call:"GET /v1/work/{id}"`
+	Get one[workID] `cmd:"" call:"GET /v1/work/{id}"`
 	// Show the progress of work until it has ended.
 	//
 	//	ringback work wait 0b8kq2x5
@@ -339,17 +324,11 @@ type workCommand struct {
 	//	ringback work stop 0b8kq2x5
 	//
 	// Done: {id} is {state}: {done} done, {failed} failed, {skipped} skipped
-	Stop oneWork `cmd:"" call:"POST /v1/work/{id}/stop"`
+	Stop one[workID] `cmd:"" call:"POST /v1/work/{id}/stop"`
 }
 
 type listAll struct {
 	page
-	call
-}
-
-type oneWork struct {
-	// Id of the work.
-	ID string `arg:""`
 	call
 }
 

@@ -1,14 +1,5 @@
 package cli
 
-// assigned are the settings that a command changes.
-type assigned struct {
-	// NAME=VALUE, such as rate=100/s, breaker.failures=5 or rate=null. A value is JSON, else a text. The command get
-	// shows the names.
-	Settings []string `arg:"" optional:"" name:"setting" in:"assignments"`
-	// JSON file with settings, - for the standard input.
-	File string `short:"f" in:"file" placeholder:"FILE"`
-}
-
 type topicCommand struct {
 	// List topics.
 	//
@@ -17,19 +8,19 @@ type topicCommand struct {
 	// Show the policy of a topic.
 	//
 	//	ringback topic get order.close
-	Get oneTopic `cmd:"" call:"GET /v1/topics/{topic}"`
+	Get one[topicName] `cmd:"" call:"GET /v1/topics/{topic}"`
 	// Change settings of a topic, and create it if need be.
 	//
 	//	ringback topic set order.close ladder=15s,3m,10m rate=100/s
 	//
 	// Done: {topic} has revision {revision}
-	Set setTopic `cmd:"" call:"PATCH /v1/topics/{topic}" create:""`
+	Set set[topicName] `cmd:"" call:"PATCH /v1/topics/{topic}" create:""`
 	// Replace the whole policy of a topic.
 	//
 	//	ringback topic put order.close -f policy.json
 	//
 	// Done: {topic} has revision {revision}
-	Put setTopic `cmd:"" call:"PUT /v1/topics/{topic}"`
+	Put set[topicName] `cmd:"" call:"PUT /v1/topics/{topic}"`
 	// Delete a topic: its policy, its secrets and the settings of its lanes.
 	//
 	//	ringback topic delete order.close
@@ -42,49 +33,19 @@ type topicCommand struct {
 	//	ringback topic pause order.close --note 'deploying the shop'
 	//
 	// Done: {topic} is paused: jobs are accepted, and wait
-	Pause pauseTopic `cmd:"" call:"POST /v1/topics/{topic}/pause"`
+	Pause pausing[topicName] `cmd:"" call:"POST /v1/topics/{topic}/pause"`
 	// Resume a topic.
 	//
 	//	ringback topic resume order.close
 	//
 	// Done: {topic} is resumed
-	Resume changeTopic `cmd:"" call:"POST /v1/topics/{topic}/resume"`
+	Resume change[topicName] `cmd:"" call:"POST /v1/topics/{topic}/resume"`
 	// The secrets that sign a topic's requests.
 	Secret topicSecrets `cmd:""`
 	// List the public keys with which receivers verify ed25519 signatures.
 	//
 	//	ringback topic keys order.close
-	Keys oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/keys" show:"keys"`
-}
-
-// topicName is the argument that names a topic.
-type topicName struct {
-	// Name of the topic.
-	Topic string `arg:""`
-}
-
-type oneTopic struct {
-	topicName
-	call
-}
-
-type oneTopicList struct {
-	topicName
-	page
-	call
-}
-
-type changeTopic struct {
-	topicName
-	conditional
-	call
-}
-
-type setTopic struct {
-	topicName
-	assigned
-	conditional
-	call
+	Keys listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/keys" show:"keys"`
 }
 
 type deleteTopic struct {
@@ -96,66 +57,29 @@ type deleteTopic struct {
 	call
 }
 
-// pauseNote is the flag of pauses.
-type pauseNote struct {
-	// Why, for those who find the pause.
-	Note string `placeholder:"TEXT"`
-}
-
-type pauseTopic struct {
-	topicName
-	pauseNote
-	conditional
-	call
-}
-
-// newSecret are the flags of new secrets.
-type newSecret struct {
-	// hmac: a shared secret. ed25519: a key of which receivers get the public half. Default: hmac.
-	Kind string `placeholder:"hmac|ed25519"`
-	// File with the secret, or @- for the standard input. Default: the server makes one, and shows it once.
-	Secret string `in:"secret" field:"secret" placeholder:"@FILE"`
-}
-
 type topicSecrets struct {
 	// Add a secret. It signs beside the others.
 	//
 	//	ringback topic secret add order.close
-	Add addTopicSecret `cmd:"" call:"POST /v1/topics/{topic}/secrets"`
+	Add addSecret[topicName] `cmd:"" call:"POST /v1/topics/{topic}/secrets"`
 	// List secrets without their values.
 	//
 	//	ringback topic secret list order.close
-	List oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/secrets" show:"secrets"`
+	List listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/secrets" show:"secrets"`
 	// Remove a secret.
 	//
 	//	ringback topic secret remove order.close 1f0a
 	//
 	// Asks: Remove secret {id} of {topic}? Receivers that know only this one reject requests from then on.
 	// Done: secret {id} is removed
-	Remove removeTopicSecret `cmd:"" call:"DELETE /v1/topics/{topic}/secrets/{id}"`
-}
-
-type addTopicSecret struct {
-	topicName
-	newSecret
-	conditional
-	call
-}
-
-type removeTopicSecret struct {
-	topicName
-	// Id of the secret.
-	ID string `arg:""`
-	confirmed
-	conditional
-	call
+	Remove removeSecret[topicName] `cmd:"" call:"DELETE /v1/topics/{topic}/secrets/{id}"`
 }
 
 type laneCommand struct {
 	// List the lanes of a topic that have settings.
 	//
 	//	ringback lane list order.close
-	List oneTopicList `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
+	List listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
 	// List the lanes that hold jobs back now, the worst first, and why.
 	//
 	//	ringback lane held -o wide
@@ -163,44 +87,44 @@ type laneCommand struct {
 	// Show the settings of a lane.
 	//
 	//	ringback lane get order.close shop.example:443
-	Get oneLane `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}"`
+	Get one[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}"`
 	// Change settings of a lane.
 	//
 	//	ringback lane set order.close shop.example:443 lane_rate=10/s
 	//
 	// Done: {lane} of {topic} has revision {revision}
-	Set setLane `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}"`
+	Set set[laneName] `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}"`
 	// Replace all settings of a lane.
 	//
 	//	ringback lane put order.close shop.example:443 -f lane.json
 	//
 	// Done: {lane} of {topic} has revision {revision}
-	Put setLane `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}"`
+	Put set[laneName] `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}"`
 	// Remove the settings and secrets of a lane.
 	//
 	//	ringback lane delete order.close shop.example:443
 	//
 	// Asks: Remove the settings and secrets of lane {lane} of {topic}?
 	// Done: {lane} of {topic} has the settings of its topic
-	Delete deleteLane `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:""`
+	Delete remove[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:""`
 	// Pause a lane. Jobs are still accepted.
 	//
 	//	ringback lane pause order.close shop.example:443
 	//
 	// Done: {lane} of {topic} is paused: jobs are accepted, and wait
-	Pause pauseLane `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/pause"`
+	Pause pausing[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/pause"`
 	// Resume a lane.
 	//
 	//	ringback lane resume order.close shop.example:443
 	//
 	// Done: {lane} of {topic} is resumed
-	Resume changeLane `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume"`
+	Resume change[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume"`
 	// The secrets that sign a lane's requests instead of the topic's.
 	Secret laneSecrets `cmd:""`
 	// List the public keys with which receivers verify ed25519 signatures.
 	//
 	//	ringback lane keys order.close shop.example:443
-	Keys oneLaneList `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
+	Keys listOf[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
 }
 
 type heldLanes struct {
@@ -213,83 +137,22 @@ type heldLanes struct {
 	call
 }
 
-// laneName are the arguments that name a lane.
-type laneName struct {
-	topicName
-	// Name of the lane: by default the host and the port of the URL.
-	Lane string `arg:""`
-}
-
-type oneLane struct {
-	laneName
-	call
-}
-
-type oneLaneList struct {
-	laneName
-	page
-	call
-}
-
-type changeLane struct {
-	laneName
-	conditional
-	call
-}
-
-type setLane struct {
-	laneName
-	assigned
-	conditional
-	call
-}
-
-type deleteLane struct {
-	laneName
-	confirmed
-	conditional
-	call
-}
-
-type pauseLane struct {
-	laneName
-	pauseNote
-	conditional
-	call
-}
-
 type laneSecrets struct {
 	// Add a secret. It signs beside the others of the lane.
 	//
 	//	ringback lane secret add order.close shop.example:443
-	Add addLaneSecret `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/secrets"`
+	Add addSecret[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/secrets"`
 	// List secrets without their values.
 	//
 	//	ringback lane secret list order.close shop.example:443
-	List oneLaneList `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/secrets" show:"secrets"`
+	List listOf[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/secrets" show:"secrets"`
 	// Remove a secret.
 	//
 	//	ringback lane secret remove order.close shop.example:443 1f0a
 	//
 	// Asks: Remove secret {id} of {lane}? Receivers that know only this one reject requests from then on.
 	// Done: secret {id} is removed
-	Remove removeLaneSecret `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}/secrets/{id}"`
-}
-
-type addLaneSecret struct {
-	laneName
-	newSecret
-	conditional
-	call
-}
-
-type removeLaneSecret struct {
-	laneName
-	// Id of the secret.
-	ID string `arg:""`
-	confirmed
-	conditional
-	call
+	Remove removeSecret[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}/secrets/{id}"`
 }
 
 type scheduleCommand struct {
@@ -300,43 +163,43 @@ type scheduleCommand struct {
 	// Show a schedule with its next and its last ticks.
 	//
 	//	ringback schedule get nightly
-	Get oneSchedule `cmd:"" call:"GET /v1/schedules/{schedule}"`
+	Get one[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}"`
 	// Create or replace a schedule.
 	//
 	//	ringback schedule put nightly cron='0 3 * * *' timezone=Europe/Berlin \
 	//		job.topic=report job.url=https://shop.example/report
 	//
 	// Done: {name} is {state}; ringback schedule get {name} shows its next ticks
-	Put putSchedule `cmd:"" call:"PUT /v1/schedules/{schedule}"`
+	Put set[scheduleName] `cmd:"" call:"PUT /v1/schedules/{schedule}"`
 	// Remove a schedule. Jobs that it has made stay.
 	//
 	//	ringback schedule delete nightly
 	//
 	// Asks: Remove schedule {schedule}? Jobs that it has made stay.
 	// Done: {schedule} is removed
-	Delete deleteSchedule `cmd:"" call:"DELETE /v1/schedules/{schedule}" managed:""`
+	Delete remove[scheduleName] `cmd:"" call:"DELETE /v1/schedules/{schedule}" managed:""`
 	// Register its job now, beside its ticks.
 	//
 	//	ringback schedule run nightly
 	//
 	// Done: registered {id}
-	Run oneSchedule `cmd:"" call:"POST /v1/schedules/{schedule}/run"`
+	Run one[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/run"`
 	// Pause a schedule.
 	//
 	//	ringback schedule pause nightly
 	//
 	// Done: {name} is paused
-	Pause pauseSchedule `cmd:"" call:"POST /v1/schedules/{schedule}/pause"`
+	Pause pausing[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/pause"`
 	// Resume a schedule.
 	//
 	//	ringback schedule resume nightly
 	//
 	// Done: {name} is resumed
-	Resume changeSchedule `cmd:"" call:"POST /v1/schedules/{schedule}/resume"`
+	Resume change[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/resume"`
 	// Show the next ticks of a schedule.
 	//
 	//	ringback schedule next nightly
-	Next oneSchedule `cmd:"" call:"GET /v1/schedules/{schedule}" items:"next" show:"ticks"`
+	Next one[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}" items:"next" show:"ticks"`
 	// Show the ticks of a schedule before it is stored.
 	//
 	//	ringback schedule preview --cron '0 3 * * *' --timezone Europe/Berlin
@@ -347,44 +210,6 @@ type scheduleCommand struct {
 	//
 	// Asks: Run the ticks of {schedule} from {after} until {before}?
 	Backfill backfillSchedule `cmd:"" call:"POST /v1/schedules/{schedule}/backfill"`
-}
-
-// scheduleName is the argument that names a schedule.
-type scheduleName struct {
-	// Name of the schedule.
-	Schedule string `arg:""`
-}
-
-type oneSchedule struct {
-	scheduleName
-	call
-}
-
-type changeSchedule struct {
-	scheduleName
-	conditional
-	call
-}
-
-type putSchedule struct {
-	scheduleName
-	assigned
-	conditional
-	call
-}
-
-type deleteSchedule struct {
-	scheduleName
-	confirmed
-	conditional
-	call
-}
-
-type pauseSchedule struct {
-	scheduleName
-	pauseNote
-	conditional
-	call
 }
 
 type previewSchedule struct {
@@ -434,7 +259,7 @@ type tokenCommand struct {
 	// Show a token without its secret.
 	//
 	//	ringback token get 4Jx2mP0a
-	Get oneToken `cmd:"" call:"GET /v1/tokens/{id}"`
+	Get one[tokenID] `cmd:"" call:"GET /v1/tokens/{id}"`
 	// Revoke a token.
 	//
 	//	ringback token revoke 4Jx2mP0a
@@ -460,15 +285,8 @@ type createToken struct {
 	call
 }
 
-type oneToken struct {
-	// Id of the token.
-	ID string `arg:""`
-	call
-}
-
 type revokeToken struct {
-	// Id of the token.
-	ID string `arg:""`
+	tokenID
 	confirmed
 	call
 }
@@ -481,13 +299,13 @@ type namespaceCommand struct {
 	// Show a namespace with its quota.
 	//
 	//	ringback namespace get shop
-	Get oneNamespace `cmd:"" call:"GET /v1/namespaces/{name}"`
+	Get one[namespaceName] `cmd:"" call:"GET /v1/namespaces/{name}"`
 	// Create a namespace, or replace its quota.
 	//
 	//	ringback namespace put shop quota.pending=100000 quota.rate=500/s
 	//
 	// Done: {namespace} has revision {revision}
-	Put putNamespace `cmd:"" call:"PUT /v1/namespaces/{name}"`
+	Put set[namespaceName] `cmd:"" call:"PUT /v1/namespaces/{name}"`
 	// Remove a namespace.
 	//
 	//	ringback namespace delete shop
@@ -497,23 +315,8 @@ type namespaceCommand struct {
 	Delete deleteNamespace `cmd:"" call:"DELETE /v1/namespaces/{name}" count:"/v1/stats"`
 }
 
-type oneNamespace struct {
-	// Name of the namespace.
-	Name string `arg:""`
-	call
-}
-
-type putNamespace struct {
-	// Name of the namespace.
-	Name string `arg:""`
-	assigned
-	conditional
-	call
-}
-
 type deleteNamespace struct {
-	// Name of the namespace.
-	Name string `arg:""`
+	namespaceName
 	// Also remove its jobs and settings.
 	Purge bool `in:"query"`
 	confirmed

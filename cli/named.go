@@ -1,0 +1,136 @@
+// This part of the package has the commands about one thing: N are the arguments that name it.
+
+package cli
+
+// topicName is the argument that names a topic.
+type topicName struct {
+	// Name of the topic.
+	Topic string `arg:""`
+}
+
+// laneName are the arguments that name a lane.
+type laneName struct {
+	topicName
+	// Name of the lane: by default the host and the port of the URL.
+	Lane string `arg:""`
+}
+
+// scheduleName is the argument that names a schedule.
+type scheduleName struct {
+	// Name of the schedule.
+	Schedule string `arg:""`
+}
+
+// namespaceName is the argument that names a namespace.
+type namespaceName struct {
+	// Name of the namespace.
+	Name string `arg:""`
+}
+
+// jobID is the argument that names a job.
+type jobID struct {
+	// Id of the job.
+	ID string `arg:""`
+}
+
+// workID is the argument that names work.
+type workID struct {
+	// Id of the work.
+	ID string `arg:""`
+}
+
+// tokenID is the argument that names a token.
+type tokenID struct {
+	// Id of the token.
+	ID string `arg:""`
+}
+
+// secretID is the argument that names a secret.
+type secretID struct {
+	// Id of the secret.
+	ID string `arg:""`
+}
+
+// one is a command that needs nothing but a name.
+type one[N any] struct {
+	Of N `embed:""`
+	call
+}
+
+// listOf is a command that lists what belongs to a thing.
+type listOf[N any] struct {
+	Of N `embed:""`
+	page
+	call
+}
+
+// change is a command that changes a thing as its name says.
+type change[N any] struct {
+	Of N `embed:""`
+	conditional
+	call
+}
+
+// set is a command that changes settings.
+type set[N any] struct {
+	Of N `embed:""`
+	assigned
+	conditional
+	call
+}
+
+// assigned are the settings that a command changes.
+type assigned struct {
+	// NAME=VALUE, such as rate=100/s, breaker.failures=5 or rate=null. A value is JSON, else a text. The command get
+	// shows the names.
+	Settings []string `arg:"" optional:"" name:"setting" in:"assignments"`
+	// JSON file with settings, - for the standard input.
+	File string `short:"f" in:"file" placeholder:"FILE"`
+}
+
+// remove is a command that removes a thing.
+type remove[N any] struct {
+	Of N `embed:""`
+	confirmed
+	conditional
+	call
+}
+
+// pausing is a command that pauses a thing.
+type pausing[N any] struct {
+	Of N `embed:""`
+	pauseNote
+	conditional
+	call
+}
+
+// pauseNote is the flag of pauses.
+type pauseNote struct {
+	// Why, for those who find the pause.
+	Note string `placeholder:"TEXT"`
+}
+
+// addSecret is a command that adds a secret to a thing.
+type addSecret[N any] struct {
+	Of N `embed:""`
+	newSecret
+	conditional
+	call
+}
+
+// newSecret are the flags of new secrets.
+type newSecret struct {
+	// hmac: a shared secret. ed25519: a key of which receivers get the public half. Default: hmac.
+	Kind string `placeholder:"hmac|ed25519"`
+	// File with the secret, or @- for the standard input. Default: the server makes one, and shows it once.
+	Secret string `in:"secret" field:"secret" placeholder:"@FILE"`
+}
+
+// removeSecret is a command that removes a secret of a thing.
+type removeSecret[N any] struct {
+	Of N `embed:""`
+	secretID
+	confirmed
+	conditional
+	call
+}
