@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // bulk is a command that begins work on many jobs: it counts them, asks, and shows the progress. The work goes on in
@@ -99,29 +100,22 @@ func (c *bulk) start(ctx context.Context, s *session, r *apiRequest, action stri
 
 // ask shows how many jobs match, and asks whether to go on.
 func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.RawMessage) (bool, error) {
-	var count struct {
-		Matched int64
-		Exact   bool
-		Groups  []struct {
-			Topic, Reason string
-			Count         int64
-		}
-	}
-	if err := json.Unmarshal(answer, &count); err != nil {
-		return false, fmt.Errorf("the answer is not a count: %w", err)
+	count, err := as[client.WorkCount](answer, "a count")
+	if err != nil {
+		return false, err
 	}
 	if count.Matched == 0 && count.Exact {
 		s.say("no job matches: nothing is changed")
 		return false, nil
 	}
 	for _, g := range count.Groups {
-		s.say("%12s  %s", output.Number(g.Count), output.Printable(strings.TrimSpace(g.Topic+"  "+g.Reason)))
+		s.say("%12s  %s", words.Number(g.Count), output.Printable(strings.TrimSpace(g.Topic+"  "+g.Reason)))
 	}
 	atLeast := ""
 	if !count.Exact {
 		atLeast = "at least "
 	}
-	question := fmt.Sprintf("%s %s%s?", strings.ToUpper(action[:1])+action[1:], atLeast, output.Jobs(count.Matched))
+	question := fmt.Sprintf("%s %s%s?", strings.ToUpper(action[:1])+action[1:], atLeast, words.Count(count.Matched, "job"))
 	return true, s.confirm(ctx, question, false)
 }
 
@@ -145,77 +139,72 @@ func (c *waitWork) Run(ctx context.Context, e *Environment) error {
 	return s.follow(ctx, answer)
 }
 
-// The pauses between two looks while a server is away.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-)
-
-// workPolls are the pauses between two looks at work: short at first, so that little work ends soon.
-var workPolls = []time.Duration{
-	50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
-	500 * time.Millisecond, time.Second,
-}
-
 // follow shows the progress of work until it has ended. A server that is away for a while does not end it.
 func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
+	begun, err := as[client.Work](answer, "work")
+	if err == nil && begun.ID == "" {
+		err = errors.New("the answer is not work")
+	}
+	if err != nil {
+		return err
+	}
 	bar := isTerminal(s.Stderr)
-	var p output.WorkProgress
-	for poll := 0; ; poll++ {
-		if err := json.Unmarshal(answer, &p); err != nil || p.ID == "" {
-			return errors.Join(errors.New("the answer is not work"), err)
-		}
-		if p.State != "running" {
-			break
-		}
+	w, err := s.client.WaitWork(ctx, begun.ID, func(w *client.Work) {
 		if bar {
-			fmt.Fprintf(s.Stderr, "\r\x1b[K%s", p.Bar(time.Now()))
+			fmt.Fprintf(s.Stderr, "\r\x1b[K%s", progressBar(w, time.Now()))
 		}
-		next, err := s.nextLook(ctx, p.ID, workPolls[min(poll, len(workPolls)-1)])
-		if err != nil {
-			if bar {
-				fmt.Fprintln(s.Stderr)
-			}
-			s.say("the work goes on in the server: ringback work wait %s shows it, ringback work stop %s stops it",
-				p.ID, p.ID)
-			return err
+	})
+	if err != nil {
+		if bar {
+			fmt.Fprintln(s.Stderr)
 		}
-		answer = next
+		s.say("the work goes on in the server: ringback work wait %s shows it, ringback work stop %s stops it",
+			begun.ID, begun.ID)
+		return s.failure(ctx, err)
 	}
 	if bar {
 		fmt.Fprint(s.Stderr, "\r\x1b[K")
 	}
-	return s.workEnded(answer, &p)
-}
-
-// nextLook waits and reads the work again, until the server answers.
-func (s *session) nextLook(ctx context.Context, id string, pause time.Duration) (json.RawMessage, error) {
-	for {
-		if err := sleep(ctx, pause); err != nil {
-			return nil, err
-		}
-		answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(id)})
-		if err == nil || ctx.Err() != nil || codeOf(err) != Unavailable {
-			return answer, err
-		}
-		pause = min(2*pause, longestPause) + rand.N(firstPause)
-	}
+	return s.workEnded(w)
 }
 
 // workEnded prints work that has ended, and returns an error if it did not do all.
-func (s *session) workEnded(answer json.RawMessage, p *output.WorkProgress) error {
+func (s *session) workEnded(w *client.Work) error {
 	if s.out.ForPeople() {
-		if _, err := fmt.Fprintln(s.Stdout, output.Printable(p.Summary())); err != nil {
+		text := fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", w.Action, w.ID, w.State, words.Number(w.Done),
+			words.Number(w.Failed), words.Number(w.Skipped))
+		if _, err := fmt.Fprintln(s.Stdout, output.Printable(text)); err != nil {
 			return err
 		}
-		for _, f := range p.Failures {
+		for _, f := range w.Failures {
 			s.say("  %s %s", output.Printable(f.ID), output.Printable(f.Reason))
 		}
-	} else if err := s.out.One(answer); err != nil {
+	} else if err := s.out.One(w.Raw); err != nil {
 		return err
 	}
-	if p.State != "done" || p.Failed > 0 {
+	if w.State != "done" || w.Failed > 0 {
 		return &ExitError{Code: failed}
 	}
 	return nil
+}
+
+// barWidth is the length of a progress bar in characters.
+const barWidth = 30
+
+// progressBar is the progress of work on one line.
+func progressBar(w *client.Work, now time.Time) string {
+	treated := w.Done + w.Failed + w.Skipped
+	text := fmt.Sprintf("%s %s", w.Action, words.Number(treated))
+	if w.Total != nil && *w.Total > 0 {
+		full := int(min(treated, *w.Total) * barWidth / *w.Total)
+		text = fmt.Sprintf("%s [%s%s] %s of %s", w.Action, strings.Repeat("#", full),
+			strings.Repeat("-", barWidth-full), words.Number(treated), words.Number(*w.Total))
+	}
+	if w.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", words.Number(w.Failed))
+	}
+	if w.ETAAt.After(now) {
+		text += ", ends in " + output.Span(w.ETAAt.Sub(now))
+	}
+	return text
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/job/units"
 )
 
@@ -103,20 +104,15 @@ func (s *session) count(ctx context.Context, command *kong.Node) error {
 	if path == "" || boolFlag(command, "yes") || !boolFlag(command, "purge") || s.out.Format() == output.Curl {
 		return nil
 	}
-	r := &apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}, Header: http.Header{}}
-	name := command.Positional[0].Target.String()
-	if r.Path = strings.ReplaceAll(path, "{}", url.PathEscape(name)); r.Path == path {
-		r.Header.Set("Ringback-Namespace", name)
+	name, header := command.Positional[0].Target.String(), http.Header{}
+	if !strings.Contains(path, "{}") {
+		header.Set("Ringback-Namespace", name)
 	}
-	answer, err := s.do(ctx, r)
+	t, err := s.totals(ctx, strings.ReplaceAll(path, "{}", url.PathEscape(name)), header)
 	if err != nil {
 		return err
 	}
-	t, err := readCounts(answer)
-	if err != nil {
-		return err
-	}
-	s.say("%12s  unfinished\n%12s  dead", output.Number(t.Scheduled+t.Ready+t.Running), output.Number(t.Dead))
+	s.say("%12s  unfinished\n%12s  dead", words.Number(t.Scheduled+t.Ready+t.Running), words.Number(t.Dead))
 	return nil
 }
 
@@ -210,7 +206,7 @@ func (s *session) list(ctx context.Context, r *apiRequest, view output.View, lim
 		err = list.Close()
 		switch {
 		case page.Lanes != nil && page.Exact != nil && !*page.Exact:
-			s.say("there may be more than these: only %s lanes were looked at", output.Number(*page.Lanes))
+			s.say("there may be more than these: only %s lanes were looked at", words.Number(*page.Lanes))
 		case page.Exact != nil && !*page.Exact:
 			s.say("there are more than these: the counts are those of the newest jobs")
 		case more:
@@ -252,6 +248,24 @@ func (s *session) do(ctx context.Context, r *apiRequest) (json.RawMessage, error
 		return nil, problemOf(resp.StatusCode, answer)
 	}
 	return answer, nil
+}
+
+// get makes a request that reads something, which what names.
+func get[T any](ctx context.Context, s *session, what, path string, query url.Values) (*T, error) {
+	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: path, Query: query})
+	if err != nil {
+		return nil, err
+	}
+	return as[T](answer, what)
+}
+
+// as reads an answer.
+func as[T any](answer json.RawMessage, what string) (*T, error) {
+	into := new(T)
+	if err := json.Unmarshal(answer, into); err != nil {
+		return nil, fmt.Errorf("the answer is not %s: %w", what, err)
+	}
+	return into, nil
 }
 
 // send makes a request.

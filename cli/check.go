@@ -2,13 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // checkCommand is ringback check.
@@ -61,15 +62,7 @@ func (c *checkCommand) check(ctx context.Context, e *Environment) (CheckState, s
 
 // measure reads the values.
 func (c *checkCommand) measure(ctx context.Context, s *session) ([]measure, error) {
-	path := "/v1/stats"
-	if c.Topic != "" {
-		path = "/v1/topics/" + url.PathEscape(c.Topic) + "/stats"
-	}
-	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
-	if err != nil {
-		return nil, err
-	}
-	t, err := readCounts(answer)
+	t, err := s.totals(ctx, statsPath(c.Topic), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +72,12 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]measure, erro
 		}
 	}
 	late, shown := time.Duration(0), "0s"
-	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
-		late = time.Since(*t.OldestDueAt)
+	if !t.OldestDueAt.IsZero() && t.OldestDueAt.Before(time.Now()) {
+		late = time.Since(t.OldestDueAt)
 		shown = output.Span(late)
 	}
 	number := func(name, limits string, n int64) measure {
-		return measure{Name: name, Limits: limits, Value: float64(n), Shown: output.Number(n)}
+		return measure{Name: name, Limits: limits, Value: float64(n), Shown: words.Number(n)}
 	}
 	return []measure{
 		{Name: "oldest_due", Unit: "s", Limits: c.OldestDue, Value: float64(late / time.Second), Shown: shown},
@@ -103,15 +96,11 @@ func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error)
 	if c.Topic != "" {
 		q.Set("topic", c.Topic)
 	}
-	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/dead/groups", Query: q})
-	if err != nil {
-		return 0, err
-	}
-	var groups struct {
-		Items []struct{ Count int64 }
+	groups, err := get[struct {
+		Items []client.JobGroup
 		Exact *bool
-	}
-	if err := json.Unmarshal(answer, &groups); err != nil {
+	}](ctx, s, "a list of groups", "/v1/dead/groups", q)
+	if err != nil {
 		return 0, err
 	}
 	var sum int64
@@ -120,7 +109,7 @@ func (c *checkCommand) deadSince(ctx context.Context, s *session) (int64, error)
 	}
 	if groups.Exact != nil && !*groups.Exact {
 		return 0, fmt.Errorf("at least %s died since then, and there are too many to count: use a shorter "+
-			"--dead-since, or a --topic", output.Jobs(sum))
+			"--dead-since, or a --topic", words.Count(sum, "job"))
 	}
 	return sum, nil
 }

@@ -492,7 +492,8 @@ func TestWork_GoesOnWithoutTheCommand(t *testing.T) {
 		"the work goes on in the server: ringback work wait w shows it, ringback work stop w stops it")
 	require.Contains(t, r.stderr, stopped.Error())
 	r = run(t, []string{"work", "wait", "w"}, says(200, work), says(503, `{"code":"x"}`), says(200,
-		`{"id":"w","action":"purge","state":"done","done":9,"failed":1,"failures":[{"id":"j","reason":"r"}]}`))
+		`{"id":"w","action":"purge","state":"done","ended_at":"2030-01-31T08:00:00Z","done":9,"failed":1,`+
+			`"failures":[{"id":"j","reason":"r"}]}`))
 	require.Equal(t, failed, r.code, "a job failed")
 	require.Equal(t, "purge w is done: 9 done, 1 failed, 0 skipped\n", r.stdout)
 	require.Contains(t, r.stderr, "  j r\n")

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -22,16 +20,12 @@ func (c *explainCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(c.ID)})
+	j, err := get[job](ctx, s, "a job", "/v1/jobs/"+url.PathEscape(c.ID), nil)
 	if err != nil {
 		return err
 	}
 	if c.Output != "" && !s.out.ForPeople() || c.JQ != "" {
-		return s.out.One(answer)
-	}
-	var j job
-	if err := json.Unmarshal(answer, &j); err != nil {
-		return fmt.Errorf("the answer is not a job: %w", err)
+		return s.out.One(j.Raw)
 	}
 	_, err = fmt.Fprintln(s.Stdout, j.Text(time.Now()))
 	return err

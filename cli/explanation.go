@@ -10,74 +10,27 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/words"
+	"github.com/ringback/ringback/job/units"
 )
 
-// job is what is read of a job.
-type job struct {
-	ID, Topic, Lane, State string
-	Method                 string
-	Reason                 string
-	AttemptsMade           int        `json:"attempts_made"`
-	NextAttemptAt          *time.Time `json:"next_attempt_at"`
-	CreatedAt              time.Time  `json:"created_at"`
-	EndedAt                *time.Time `json:"ended_at"`
-	ExpiresAt              *time.Time `json:"expires_at"`
-	CallbackID             string     `json:"callback_id"`
-	CancelRequested        bool       `json:"cancel_requested"`
-	RetriesLeft            *int       `json:"retries_left"`
-	WaitingFor             *struct {
-		Kind, Facts string
-		Until       *time.Time
-		Remedy      remedy
-	} `json:"waiting_for"`
-	Effective *struct {
-		URL     string
-		Ladder  []string
-		Retries int
-		MaxAge  string `json:"max_age"`
-	} `json:"effective"`
-	Attempts []struct {
-		N          int
-		Kind       string
-		StartedAt  time.Time `json:"started_at"`
-		DurationMS *float64  `json:"duration_ms"`
-		URL        string
-		Process    string
-		Status     int
-		Verdict    string
-		Reason     string
-		Error      string
-		ErrorClass string `json:"error_class"`
-		Body       string `json:"response_body"`
-	} `json:"attempts"`
-	Events []struct {
-		At     time.Time
-		Kind   string
-		Fields []string
-		Actor  string
-	} `json:"events"`
-}
-
-// remedy is the request that ends what a job waits for.
-type remedy struct{ Action, Topic, Lane, ID string }
+// job is a job that is explained.
+type job struct{ client.JobInfo }
 
 // Headline says on one line what the state of the job is.
 func (j *job) Headline() string {
 	text := fmt.Sprintf("%s of topic %s is %s", j.ID, j.Topic, j.State)
 	switch {
-	case j.Reason != "" && j.Reason != j.State:
+	case j.Reason != "" && j.Reason != string(j.State):
 		text += fmt.Sprintf(" (%s)", j.Reason)
 	case j.CancelRequested:
 		text += ", and cancelled unless this attempt delivers it"
 	}
-	switch j.AttemptsMade {
-	case 0:
+	if j.AttemptsMade == 0 {
 		text += ", without an attempt"
-	case 1:
-		text += " after 1 attempt"
-	default:
-		text += fmt.Sprintf(" after %d attempts", j.AttemptsMade)
+	} else {
+		text += " after " + words.Count(int64(j.AttemptsMade), "attempt")
 	}
 	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Status != 0 {
 		text += fmt.Sprintf(", the last with status %d", j.Attempts[n-1].Status)
@@ -111,14 +64,6 @@ type happening struct {
 // history returns what clients did and the attempts, in the order of time.
 func (j *job) history() []happening {
 	var all []happening
-	add := func(at time.Time, format string, args ...any) {
-		h := happening{at, fmt.Sprintf(format, args...)}
-		i := len(all)
-		for i > 0 && all[i-1].at.After(at) {
-			i--
-		}
-		all = append(all[:i], append([]happening{h}, all[i:]...)...)
-	}
 	for _, e := range j.Events {
 		text := e.Kind
 		if e.Kind == "created" {
@@ -130,23 +75,23 @@ func (j *job) history() []happening {
 		if e.Actor != "" {
 			text += " by " + e.Actor
 		}
-		add(e.At, "%s", text)
+		all = append(all, happening{e.At, text})
 	}
 	if len(j.Events) == 0 {
-		add(j.CreatedAt, "registered")
+		all = append(all, happening{j.CreatedAt, "registered"})
 	}
 	for i := range j.Attempts {
-		add(j.Attempts[i].StartedAt, "%s", j.attempt(i))
+		all = append(all, happening{j.Attempts[i].StartedAt, attemptText(&j.Attempts[i])})
 	}
-	if j.EndedAt != nil && !strings.Contains(all[len(all)-1].text, j.State) {
-		add(*j.EndedAt, "%s", j.State)
+	slices.SortStableFunc(all, func(a, b happening) int { return a.at.Compare(b.at) })
+	if !j.EndedAt.IsZero() && !strings.Contains(all[len(all)-1].text, string(j.State)) {
+		all = append(all, happening{j.EndedAt, string(j.State)})
 	}
 	return all
 }
 
-// attempt describes an attempt on one line.
-func (j *job) attempt(i int) string {
-	a := &j.Attempts[i]
+// attemptText describes an attempt on one line.
+func attemptText(a *client.Attempt) string {
 	text := fmt.Sprintf("attempt %d", a.N)
 	switch a.Kind {
 	case "lost":
@@ -156,7 +101,7 @@ func (j *job) attempt(i int) string {
 	}
 	took := ""
 	if a.DurationMS != nil {
-		took = " after " + output.Span(time.Duration(*a.DurationMS*float64(time.Millisecond)))
+		took = " after " + output.Milliseconds(*a.DurationMS)
 	}
 	switch {
 	case a.Status != 0:
@@ -167,8 +112,8 @@ func (j *job) attempt(i int) string {
 	if a.Error != "" {
 		text += ": " + a.Error
 	}
-	if a.Status != 0 && a.Verdict != "delivered" && a.Body != "" {
-		body := []rune(strings.Join(strings.Fields(a.Body), " "))
+	if a.Status != 0 && a.Verdict != "delivered" && a.ResponseBody != "" {
+		body := []rune(strings.Join(strings.Fields(a.ResponseBody), " "))
 		text += fmt.Sprintf(", %q", string(body[:min(len(body), 80)]))
 	}
 	if a.Verdict != "" {
@@ -184,9 +129,9 @@ func (j *job) attempt(i int) string {
 func (j *job) outlook(now time.Time) []string {
 	var all []string
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	switch j.State {
-	case "delivered", "dead", "cancelled":
-		if j.State == "dead" {
+	switch {
+	case j.State.Ended():
+		if j.State == client.Dead {
 			say("It is dead because %s (%s).", words.Reason(j.Reason), j.Reason)
 		}
 		say("Nothing happens any more. ringback job revive %s sends it again.", j.ID)
@@ -194,13 +139,13 @@ func (j *job) outlook(now time.Time) []string {
 			say("Its end is reported by the job %s: ringback explain %s", j.CallbackID, j.CallbackID)
 		}
 		return all
-	case "running":
+	case j.State == client.Running:
 		say("Now: an attempt is being made%s.", j.to())
 	default:
 		if w := j.WaitingFor; w != nil {
 			say("Now: it waits%s.", until(w.Until, now))
 			say("     %s", w.Facts)
-			if command := w.Remedy.command(); command != "" {
+			if command := remedyCommand(w.Remedy); command != "" {
 				say("     %s", command)
 			}
 		}
@@ -220,14 +165,10 @@ func (j *job) outlook(now time.Time) []string {
 
 // notBefore is the earliest time of the next attempt.
 func (j *job) notBefore() time.Time {
-	var at time.Time
-	if j.NextAttemptAt != nil {
-		at = *j.NextAttemptAt
+	if w := j.WaitingFor; w != nil && w.Until.After(j.NextAttemptAt) {
+		return w.Until
 	}
-	if w := j.WaitingFor; w != nil && w.Until != nil && w.Until.After(at) {
-		at = *w.Until
-	}
-	return at
+	return j.NextAttemptAt
 }
 
 // to names the receiver.
@@ -251,29 +192,27 @@ func (j *job) afterwards() []string {
 		rung := min(max(j.Effective.Retries-left, 0), len(ladder)-1)
 		wait := "a while"
 		if rung >= 0 {
-			wait = ladder[rung]
-		}
-		retries := fmt.Sprintf("%d more retries", left)
-		if left == 1 {
-			retries = "1 more retry"
+			wait = units.FormatDuration(ladder[rung])
 		}
 		all = append(all, fmt.Sprintf("Then: if it fails, the next one follows after %s or a little longer; %s until "+
-			"the job is dead (exhausted).", wait, retries))
+			"the job is dead (exhausted).", wait, words.Count(int64(left), "more retry")))
 	}
-	if j.ExpiresAt != nil {
+	if !j.ExpiresAt.IsZero() {
 		all = append(all, fmt.Sprintf("It expires at %s.", j.ExpiresAt.UTC().Format(clock)))
-	} else if j.Effective.MaxAge != "" {
-		all = append(all, fmt.Sprintf("It is also dead when it has been due for %s (max_age).", j.Effective.MaxAge))
+	} else if j.Effective.MaxAge > 0 {
+		all = append(all, fmt.Sprintf("It is also dead when it has been due for %s (max_age).",
+			units.FormatDuration(j.Effective.MaxAge)))
 	}
 	return all
 }
 
-// command is the command for a remedy; empty: there is none.
-func (r *remedy) command() string {
+// remedyCommand is the command for a remedy; empty: there is none.
+func remedyCommand(r *client.Remedy) string {
+	if r == nil || !slices.Contains([]string{"run", "edit", "resume", "set", "put"}, r.Action) {
+		return ""
+	}
 	about := []string{"topic", r.Action, r.Topic}
 	switch {
-	case !slices.Contains([]string{"run", "edit", "resume", "set", "put"}, r.Action):
-		return ""
 	case r.ID != "":
 		about = []string{"job", r.Action, r.ID}
 	case r.Lane != "":
@@ -282,8 +221,8 @@ func (r *remedy) command() string {
 	return "ringback " + strings.Join(about, " ")
 }
 
-func until(t *time.Time, now time.Time) string {
-	if t == nil || !t.After(now) {
+func until(t, now time.Time) string {
+	if !t.After(now) {
 		return ""
 	}
 	return fmt.Sprintf(", until %s (in %s)", t.UTC().Format(clock), output.Span(t.Sub(now)))

@@ -285,7 +285,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 	}
 	switch {
 	case err == nil:
-		return s.ended(info.Raw)
+		return s.ended(&job{*info})
 	case timeout > 0 && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return &ExitError{Code: Timeout, Text: fmt.Sprintf("%s has not ended within %s: ringback explain %s "+
 			"says what it waits for", id, timeout, id)}
@@ -295,19 +295,15 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 }
 
 // ended prints a job that has ended, and returns an error unless it was delivered.
-func (s *session) ended(answer json.RawMessage) error {
-	var j job
-	if err := json.Unmarshal(answer, &j); err != nil {
-		return err
-	}
+func (s *session) ended(j *job) error {
 	if !s.out.ForPeople() {
-		if err := s.out.One(answer); err != nil {
+		if err := s.out.One(j.Raw); err != nil {
 			return err
 		}
 	} else if _, err := fmt.Fprintln(s.Stdout, j.Headline()); err != nil {
 		return err
 	}
-	if j.State != "delivered" {
+	if j.State != client.Delivered {
 		return &ExitError{Code: failed}
 	}
 	return nil

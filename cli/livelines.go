@@ -77,7 +77,7 @@ func attemptLine(a *client.StreamAttempt) string {
 		text += "  " + a.ErrorClass
 	}
 	if a.DurationMS != nil {
-		text += "  " + output.Span(time.Duration(*a.DurationMS*float64(time.Millisecond)))
+		text += "  " + output.Milliseconds(*a.DurationMS)
 	}
 	if a.Reason != "" {
 		text += "  " + a.Reason

@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // statsCommand is ringback stats.
@@ -49,60 +51,59 @@ func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
 
 // show prints the totals on a line, and a line for each topic or lane.
 func (c *statsCommand) show(ctx context.Context, s *session) error {
-	path, view := "/v1/stats", "stats"
+	view := "stats"
 	if c.Topic != "" {
-		path, view = "/v1/topics/"+url.PathEscape(c.Topic)+"/stats", "lanestats"
+		view = "lanestats"
 	}
 	if s.out.ForPeople() {
-		answer, err := s.do(ctx,
-			&apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}})
+		t, err := s.totals(ctx, statsPath(c.Topic), nil)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(s.Stdout, sentence(answer, s.out)); err != nil {
+		if _, err := fmt.Fprintln(s.Stdout, sentence(t, s.out)); err != nil {
 			return err
 		}
 	}
 	_, err := s.list(ctx,
-		&apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{}}, views[view], c.Limit)
+		&apiRequest{Method: http.MethodGet, Path: statsPath(c.Topic), Query: url.Values{}}, views[view], c.Limit)
 	return err
 }
 
-// counts are the totals of all topics, or of one.
-type counts struct {
-	Registered, Scheduled, Ready, Running, Delivered, Dead, Cancelled int64
-	OldestDueAt                                                       *time.Time `json:"oldest_due_at"`
-	BreakersOpen                                                      int64      `json:"breakers_open"`
+// statsPath is the path of the counts of a topic; empty: of all.
+func statsPath(topic string) string {
+	if topic == "" {
+		return "/v1/stats"
+	}
+	return "/v1/topics/" + url.PathEscape(topic) + "/stats"
 }
 
-func readCounts(answer json.RawMessage) (counts, error) {
-	var all struct {
-		counts
-		Totals *counts
+// totals returns the counts of all topics, or of one: what has the path.
+func (s *session) totals(ctx context.Context, path string, header http.Header) (*client.Counts, error) {
+	answer, err := s.do(ctx,
+		&apiRequest{Method: http.MethodGet, Path: path, Query: url.Values{"limit": {"1"}}, Header: header})
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(answer, &all); err != nil {
-		return counts{}, fmt.Errorf("the answer has no counts: %w", err)
+	all, err := as[struct {
+		client.Counts
+		Totals *client.Counts
+	}](answer, "counts")
+	if err != nil {
+		return nil, err
 	}
-	if all.Totals != nil {
-		return *all.Totals, nil
-	}
-	return all.counts, nil
+	return cmp.Or(all.Totals, &all.Counts), nil
 }
 
 // sentence is the totals in words.
-func sentence(answer json.RawMessage, out *output.Printer) string {
-	t, err := readCounts(answer)
-	if err != nil {
-		return err.Error()
-	}
+func sentence(t *client.Counts, out *output.Printer) string {
 	text := fmt.Sprintf("%s: %s scheduled, %s ready, %s running, %s delivered, %s dead, %s cancelled",
-		output.Jobs(t.Registered), output.Number(t.Scheduled), output.Number(t.Ready), output.Number(t.Running),
-		output.Number(t.Delivered), output.Number(t.Dead), output.Number(t.Cancelled))
-	if t.OldestDueAt != nil && t.OldestDueAt.Before(time.Now()) {
-		text += "; the oldest was due " + out.Time(*t.OldestDueAt)
+		words.Count(t.Registered, "job"), words.Number(t.Scheduled), words.Number(t.Ready), words.Number(t.Running),
+		words.Number(t.Delivered), words.Number(t.Dead), words.Number(t.Cancelled))
+	if !t.OldestDueAt.IsZero() && t.OldestDueAt.Before(time.Now()) {
+		text += "; the oldest was due " + out.Time(t.OldestDueAt)
 	}
 	if t.BreakersOpen > 0 {
-		text += fmt.Sprintf("; %s breakers open", output.Number(t.BreakersOpen))
+		text += fmt.Sprintf("; %s breakers open", words.Number(t.BreakersOpen))
 	}
 	return text
 }

@@ -142,14 +142,15 @@ func (c *Client) StopWork(ctx context.Context, id string) (*Work, error) {
 	return answer[Work](ctx, c, call{method: http.MethodPost}, nil, "/v1/work/", id, "/stop")
 }
 
-// workInterval is how often WaitWork asks.
+// workInterval is how often WaitWork asks, after a few times at the beginning.
 const workInterval = time.Second
 
-// WaitWork returns bulk work when it has ended. Until then it calls progress, which may be nil, about once a second. If
-// ctx ends before, the work goes on, and WaitWork returns it as it was last seen, if it was, and the error.
+// WaitWork returns bulk work when it has ended. Until then it calls progress, which may be nil, about once a second,
+// and sooner at first. If ctx ends before, the work goes on, and WaitWork returns it as it was last seen, if it was,
+// and the error.
 func (c *Client) WaitWork(ctx context.Context, id string, progress func(*Work)) (*Work, error) {
 	var last *Work
-	for {
+	for pause := stream.FirstWait; ; pause = min(2*pause, workInterval) {
 		w, err := c.GetWork(ctx, id)
 		if err != nil {
 			return last, err
@@ -160,7 +161,7 @@ func (c *Client) WaitWork(ctx context.Context, id string, progress func(*Work)) 
 		if !w.EndedAt.IsZero() || w.State == "failed" {
 			return w, nil
 		}
-		if err := stream.Sleep(ctx, workInterval); err != nil {
+		if err := stream.Sleep(ctx, pause); err != nil {
 			return last, err
 		}
 	}

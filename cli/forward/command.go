@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/ringback/ringback/cli/output"
 )
@@ -62,7 +61,7 @@ func (d *Delivery) line(colored func(text, state string) string) string {
 	}
 	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05"), colored(status, state),
 		output.Printable(d.Topic),
-		output.Printable(d.ID), d.Attempt, output.Span(time.Duration(d.DurationMS*float64(time.Millisecond))))
+		output.Printable(d.ID), d.Attempt, output.Milliseconds(d.DurationMS))
 	if d.Error != "" {
 		text += "  " + output.Printable(d.Error)
 	}

@@ -46,20 +46,3 @@ func isUnsafe(r rune, kept string) bool {
 	}
 	return false
 }
-
-// Number writes a number with commas.
-func Number(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// Jobs is a number of jobs.
-func Jobs(n int64) string {
-	if n == 1 {
-		return "1 job"
-	}
-	return Number(n) + " jobs"
-}

@@ -161,6 +161,9 @@ func Span(d time.Duration) string {
 	}
 }
 
+// Milliseconds returns a number of milliseconds as Span does.
+func Milliseconds(ms float64) string { return Span(time.Duration(ms * float64(time.Millisecond))) }
+
 func two(d, big time.Duration, bigUnit string, small time.Duration, smallUnit string) string {
 	text := fmt.Sprintf("%d%s", d/big, bigUnit)
 	if rest := d % big / small; rest > 0 {
