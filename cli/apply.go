@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/cli/manifest"
 	"github.com/ringback/ringback/cli/output"
+	"github.com/ringback/ringback/client"
 )
 
 // applyCommand is ringback apply, and with DryRun ringback diff.
@@ -28,7 +28,7 @@ func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
+	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
 	if err != nil || c.DryRun || len(plan.Changes) == 0 {
 		return manifestError(err)
 	}
@@ -65,7 +65,7 @@ func (c *diffCommand) compare(ctx context.Context, e *Environment) (different bo
 	if err != nil {
 		return false, err
 	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.Stdin, s.out)
+	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
 	return err == nil && len(plan.Changes) > 0, manifestError(err)
 }
 
@@ -102,13 +102,8 @@ func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
 }
 
 // manifestCall is a manifest.Server.
-func (s *session) manifestCall(
-	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-) (json.RawMessage, error) {
-	if header == nil {
-		header = make(http.Header)
-	}
-	return s.do(ctx, &apiRequest{Method: method, Path: path, Query: query, Header: header, Raw: body})
+func (s *session) manifestCall(ctx context.Context, r client.Request) (json.RawMessage, error) {
+	return s.do(ctx, &apiRequest{Method: r.Method, Path: r.Path, Header: r.Header, Raw: r.Body})
 }
 
 // manifestError returns an error of files with its exit code.

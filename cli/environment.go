@@ -213,6 +213,11 @@ func (e *Environment) read(value string) ([]byte, error) {
 	if !isFile {
 		return []byte(value), nil
 	}
+	return e.readFile(name)
+}
+
+// readFile returns the content of a file; -: of the standard input.
+func (e *Environment) readFile(name string) ([]byte, error) {
 	in := e.Stdin
 	if name != "-" {
 		file, err := os.Open(name)

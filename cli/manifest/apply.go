@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/words"
 )
 
 // Apply makes the changes of a plan, and calls done after each. A resource that has changed since it was read is not
@@ -76,7 +77,7 @@ func (c *Change) make(ctx context.Context, call Server) error {
 	if c.Action == Remove {
 		method = http.MethodDelete
 	}
-	_, err := call(ctx, method, c.path(), nil, header, c.body)
+	_, err := call(ctx, client.Request{Method: method, Path: c.path(), Header: header, Body: c.body})
 	switch {
 	case err == nil, c.Action == Remove && errors.Is(err, client.ErrNotFound):
 		return nil
@@ -116,12 +117,6 @@ func (e *ApplyError) Unwrap() error { return e.Err }
 
 // Error returns the error, how much is done, and what to do.
 func (e *ApplyError) Error() string {
-	return fmt.Sprintf("%s\n%d of %s made: a repeat goes on with the others", e.Err, e.Made, was(e.Of))
-}
-
-func was(n int) string {
-	if n == 1 {
-		return "1 change was"
-	}
-	return count(n, "change") + " were"
+	return fmt.Sprintf("%s\n%d of %s made: a repeat goes on with the others", e.Err, e.Made,
+		words.CountVerb(int64(e.Of), "change", "was", "were"))
 }

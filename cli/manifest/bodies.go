@@ -3,7 +3,6 @@ package manifest
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 )
 
@@ -17,11 +16,7 @@ func checkBodies(ctx context.Context, call Server, documents []map[string]any) e
 	if !slices.ContainsFunc(documents, hasBody) {
 		return nil
 	}
-	answer, err := call(ctx, http.MethodGet, "/v1/whoami", nil, nil, nil)
-	if err != nil {
-		return err
-	}
-	who, err := decode(answer)
+	who, err := call.get(ctx, "/v1/whoami")
 	if err == nil && who["bodies"] == false {
 		err = ErrNoBodies
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/ringback/ringback/console/words"
 )
 
 // Kind is a kind of resources.
@@ -78,13 +80,5 @@ type Error struct {
 // Error returns a line for each fault.
 func (e *Error) Error() string {
 	return strings.Join(append([]string{fmt.Sprintf("the files have %s; nothing is changed",
-		count(len(e.Faults), "fault"))}, e.Faults...), "\n")
-}
-
-// count returns a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+		words.Count(int64(len(e.Faults)), "fault"))}, e.Faults...), "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -19,11 +20,10 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 	if err != nil {
 		return nil, nil, err
 	}
+	maps.DeleteFunc(have, func(_ ID, s stored) bool { return managedBy != "" && s.managedBy != managedBy })
 	var documents []map[string]any
 	for _, s := range have {
-		if managedBy == "" || s.managedBy == managedBy {
-			documents = append(documents, s.doc)
-		}
+		documents = append(documents, s.doc)
 	}
 	if err := checkBodies(ctx, call, documents); err != nil {
 		return nil, nil, err
@@ -31,9 +31,6 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 	tree := map[Kind]map[string]any{Topic: {}, Lane: {}, Schedule: {}}
 	marks := make(map[string]bool)
 	for id, s := range have {
-		if managedBy != "" && s.managedBy != managedBy {
-			continue
-		}
 		if s.doc["state"] == "unreadable" {
 			left = append(left, id.String())
 			continue
@@ -44,12 +41,10 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 		delete(doc, "paused")
 		of := tree[id.Kind]
 		if id.Kind == Lane {
-			lanes, ok := of[id.Topic].(map[string]any)
-			if !ok {
-				lanes = make(map[string]any)
-				of[id.Topic] = lanes
+			if of[id.Topic] == nil {
+				of[id.Topic] = make(map[string]any)
 			}
-			of = lanes
+			of, _ = of[id.Topic].(map[string]any)
 		}
 		of[id.Name] = doc
 	}

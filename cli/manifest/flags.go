@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/ringback/ringback/cli/output"
@@ -23,8 +22,10 @@ type Flags struct {
 }
 
 // Compare reads the files, compares them with a server and prints the differences.
-func (f *Flags) Compare(ctx context.Context, call Server, stdin io.Reader, out *output.Printer) (*Plan, error) {
-	set, err := Read(f.File, stdin)
+func (f *Flags) Compare(
+	ctx context.Context, call Server, read func(name string) ([]byte, error), out *output.Printer,
+) (*Plan, error) {
+	set, err := Read(f.File, read)
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok { // a file that cannot be read
 		err = &Error{Invalid, []string{err.Error()}}
 	}

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,28 +51,23 @@ func newServer(t *testing.T) *testServer {
 	})}
 }
 
-func (s *testServer) call(
-	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-) (json.RawMessage, error) {
-	if method != http.MethodGet {
+func (s *testServer) call(ctx context.Context, of client.Request) (json.RawMessage, error) {
+	if of.Method != http.MethodGet {
 		counter := &s.changes
-		if query.Has("dry_run") {
+		if strings.HasSuffix(of.Path, "?dry_run=true") {
 			counter = &s.dry
 		} else if s.before != nil {
-			if err := s.before(method, path); err != nil {
+			if err := s.before(of.Method, of.Path); err != nil {
 				return nil, err
 			}
 		}
 		counter.Add(1)
 	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
+	r := httptest.NewRequestWithContext(ctx, of.Method, of.Path, bytes.NewReader(of.Body))
+	if of.Header != nil {
+		r.Header = of.Header.Clone()
 	}
-	r := httptest.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
-	if header != nil {
-		r.Header = header.Clone()
-	}
-	if body != nil {
+	if of.Body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Host = "127.0.0.1"
@@ -95,7 +89,7 @@ func (s *testServer) do(t *testing.T, method, path, body string) map[string]any 
 	if body != "" {
 		text = []byte(body)
 	}
-	answer, err := s.call(t.Context(), method, path, nil, nil, text)
+	answer, err := s.call(t.Context(), client.Request{Method: method, Path: path, Body: text})
 	require.NoError(t, err)
 	if len(answer) == 0 {
 		return nil
@@ -105,10 +99,15 @@ func (s *testServer) do(t *testing.T, method, path, body string) map[string]any 
 	return doc
 }
 
+// content returns a function that reads a text.
+func content[T string | []byte](text T) func(string) ([]byte, error) {
+	return func(string) ([]byte, error) { return []byte(text), nil }
+}
+
 // parse reads a text as a file.
 func parse(t *testing.T, text string) *Set {
 	t.Helper()
-	set, err := Read([]string{"-"}, strings.NewReader(text))
+	set, err := Read([]string{"-"}, content(text))
 	require.NoError(t, err)
 	return set
 }
@@ -253,7 +252,7 @@ lanes:
 	write("b.yml", "managed_by: mall\ntopics:\n  a: {}\n---\nschedules: {s: {managed_by: x}}\n")
 	write("c.json", "{\n\"lanes\": {\"a\": {\"b\": {\"ordered\": !!binary aGk=}}},\n")
 	write("ignored.txt", "{")
-	_, err := Read([]string{dir}, nil)
+	_, err := Read([]string{dir}, os.ReadFile)
 	require.Equal(t, []string{
 		"a.yaml:2: topic is not a key: there are managed_by, topics, lanes and schedules",
 		"a.yaml:11: a is set twice, also in line 4",
@@ -275,23 +274,23 @@ lanes:
 	require.Equal(t, Invalid, invalid.Reason)
 	require.True(t, strings.HasPrefix(err.Error(), "the files have 13 faults; nothing is changed\n"))
 
-	_, err = Read([]string{"-"}, strings.NewReader("topics: {a: {}}\n"))
+	_, err = Read([]string{"-"}, content("topics: {a: {}}\n"))
 	require.ErrorContains(t, err, "-:1: managed_by is required")
-	_, err = Read([]string{"-"}, strings.NewReader("managed_by: my shop\ntopics: {a: {}, b: {}}\n"))
+	_, err = Read([]string{"-"}, content("managed_by: my shop\ntopics: {a: {}, b: {}}\n"))
 	require.Equal(t, []string{"-:1: managed_by must be 1 to 64 of A-Z a-z 0-9 . _ : / and -"}, faultsIn(t, err, ""))
 	for _, text := range []string{"\xff\xfea\x00:\x00", "{\x00}\x00"} {
-		_, err = Read([]string{"-"}, strings.NewReader(text))
+		_, err = Read([]string{"-"}, content(text))
 		require.Equal(t, []string{"-: is in UTF-16: save or send it as UTF-8"}, faultsIn(t, err, ""))
 	}
-	_, err = Read([]string{"-"}, strings.NewReader(""))
+	_, err = Read([]string{"-"}, content(""))
 	require.ErrorContains(t, err, "managed_by is required")
-	_, err = Read([]string{filepath.Join(dir, "none.yaml")}, nil)
+	_, err = Read([]string{filepath.Join(dir, "none.yaml")}, os.ReadFile)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = Read([]string{t.TempDir()}, nil)
+	_, err = Read([]string{t.TempDir()}, os.ReadFile)
 	require.ErrorContains(t, err, "has no file with the ending .yaml")
 	for _, text := range []string{"- a\n", "managed_by: " +
 		"[a]\n", "topics: {[a]: {}}\n", "a: &a [*a]\n", "topics: {x: &a {b: *a}}\n"} {
-		_, err = Read([]string{"-"}, strings.NewReader(text))
+		_, err = Read([]string{"-"}, content(text))
 		require.ErrorAs(t, err, new(*Error), text)
 	}
 }
@@ -322,7 +321,7 @@ func TestRead_BoundsWhatMergesRepeat(t *testing.T) {
 		b.String() + "managed_by: shop\ntopics: *a50\n",
 		b.String() + "managed_by: shop\ntopics: {a: *a50, b: {}, c: 5}\n",
 	} {
-		_, err := Read([]string{"-"}, strings.NewReader(text))
+		_, err := Read([]string{"-"}, content(text))
 		e, ok := errors.AsType[*Error](err)
 		require.True(t, ok, "%v", err)
 		faults := slices.DeleteFunc(e.Faults,
@@ -434,14 +433,12 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
 	asked := 0
-	noBodies := func(
-		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-	) (json.RawMessage, error) {
-		if path == "/v1/whoami" {
+	noBodies := func(ctx context.Context, r client.Request) (json.RawMessage, error) {
+		if r.Path == "/v1/whoami" {
 			asked++
 			return json.RawMessage(`{"bodies": false}`), nil
 		}
-		return s.call(ctx, method, path, query, header, body)
+		return s.call(ctx, r)
 	}
 	const body = "      body: {b: 1.0, a: [null, true]}\n"
 	for _, text := range []string{shop, strings.Replace(shop, body, "", 1)} {
@@ -457,7 +454,7 @@ func TestPlanAndDump_NeedATokenThatMayReadBodies(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, asked, "no schedule has a body")
 
-	_, err = Read([]string{"-"}, strings.NewReader(strings.Replace(shop, body, "      body_text: '[redacted]'\n", 1)))
+	_, err = Read([]string{"-"}, content(strings.Replace(shop, body, "      body_text: '[redacted]'\n", 1)))
 	require.ErrorContains(t, err, "-:22: schedule nightly: job.body_text is a placeholder: write the body itself")
 }
 
@@ -546,6 +543,9 @@ func TestApply_GoesOnAfterAFailure(t *testing.T) {
 	require.ErrorIs(t, forEach(canceled(t), 3, func(context.Context, int) error { return nil }), context.Canceled)
 }
 
+// isLanes reports whether a path is that of a topic's lanes.
+func isLanes(path string) bool { return strings.HasSuffix(path, "/lanes?limit=500") }
+
 // An interrupt ends what reads, but not a change that is begun.
 func TestInterrupt_EndsReadsOnly(t *testing.T) {
 	s := newServer(t)
@@ -553,29 +553,25 @@ func TestInterrupt_EndsReadsOnly(t *testing.T) {
 	p := s.plan(t, "managed_by: shop\ntopics: {new: }\n", Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	interrupted := func(
-		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-	) (json.RawMessage, error) {
-		if strings.HasSuffix(path, "/lanes") || path == "/v1/topics/new" {
+	interrupted := func(ctx context.Context, r client.Request) (json.RawMessage, error) {
+		if isLanes(r.Path) || r.Path == "/v1/topics/new" {
 			cancel()
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 		}
-		return s.call(ctx, method, path, query, header, body)
+		return s.call(ctx, r)
 	}
 	require.ErrorIs(t, p.Apply(ctx, interrupted, func(*Change) {}), context.Canceled)
 	s.do(t, http.MethodGet, "/v1/topics/new", "")
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	_, _, err := Dump(ctx, func(
-		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-	) (json.RawMessage, error) {
-		if strings.HasSuffix(path, "/lanes") {
+	_, _, err := Dump(ctx, func(ctx context.Context, r client.Request) (json.RawMessage, error) {
+		if isLanes(r.Path) {
 			cancel()
 			require.ErrorIs(t, ctx.Err(), context.Canceled, "the read ends, too")
 		}
-		return s.call(ctx, method, path, query, header, body)
+		return s.call(ctx, r)
 	}, "")
 	require.ErrorIs(t, err, context.Canceled)
 }
@@ -620,7 +616,7 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "unmanaged")
 	require.True(t, strings.HasPrefix(string(text), "# managed_by: NAME "), "what has no mark does not get one")
-	_, err = Read([]string{"-"}, bytes.NewReader(text))
+	_, err = Read([]string{"-"}, content(text))
 	require.ErrorContains(t, err, "managed_by is required")
 
 	text, _, err = Dump(t.Context(), newServer(t).call, "")
@@ -667,13 +663,11 @@ func TestPlan_WritesOnlyWhatDiffers(t *testing.T) {
 func TestPlan_NeedsNoListOfTopicsForATokenWithTopics(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, shop, Options{})
-	restricted := func(
-		ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-	) (json.RawMessage, error) {
-		if path == "/v1/topics" {
+	restricted := func(ctx context.Context, r client.Request) (json.RawMessage, error) {
+		if strings.HasPrefix(r.Path, "/v1/topics?") {
 			return nil, &client.Problem{Status: http.StatusForbidden}
 		}
-		return s.call(ctx, method, path, query, header, body)
+		return s.call(ctx, r)
 	}
 	p, err := NewPlan(t.Context(), restricted, parse(t, shop), Options{})
 	require.NoError(t, err)

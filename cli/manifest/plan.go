@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -186,7 +185,7 @@ func (r *resource) comparable(doc map[string]any) map[string]any {
 
 // check finds the members that differ by a dry run, or the faults of the resource.
 func (c *Change) check(ctx context.Context, call Server, s stored) (faults []string, err error) {
-	answer, err := call(ctx, http.MethodPut, c.path(), url.Values{"dry_run": {"true"}}, nil, c.body)
+	answer, err := call(ctx, client.Request{Method: http.MethodPut, Path: c.path() + "?dry_run=true", Body: c.body})
 	if err != nil {
 		return c.faults(err)
 	}

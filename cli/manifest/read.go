@@ -19,9 +19,6 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// maxFile bounds a file, in bytes.
-const maxFile = 64 << 20
-
 // A Set is what files say.
 type Set struct {
 	// ManagedBy is the mark of the resources.
@@ -53,16 +50,16 @@ func (r *resource) place(pointer string) string {
 	}
 }
 
-// Read reads files of YAML or JSON, the files of folders, and for - the standard input. Its error is an *Error with all
-// faults, or that of a file that cannot be opened.
-func Read(paths []string, stdin io.Reader) (*Set, error) {
+// Read reads files of YAML or JSON, and the files of folders. The function read returns the content of a file, and for -
+// that of the standard input. The error is an *Error with all faults, or that of a file that cannot be read.
+func Read(paths []string, read func(name string) ([]byte, error)) (*Set, error) {
 	names, err := expand(paths)
 	if err != nil {
 		return nil, err
 	}
 	r := reader{places: make(map[ID]string), set: new(Set)}
 	for _, name := range names {
-		text, err := readFile(name, stdin)
+		text, err := read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -105,23 +102,6 @@ func expand(paths []string) ([]string, error) {
 		names = append(names, found...)
 	}
 	return names, nil
-}
-
-func readFile(name string, stdin io.Reader) ([]byte, error) {
-	in := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err // it names the file
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
-	}
-	return text, err
 }
 
 // A reader collects what files say, and their faults.

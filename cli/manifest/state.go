@@ -16,9 +16,16 @@ import (
 )
 
 // Server makes a request and returns its answer. An answer that is an error is a *client.Problem.
-type Server func(
-	ctx context.Context, method, path string, query url.Values, header http.Header, body []byte,
-) (json.RawMessage, error)
+type Server func(ctx context.Context, r client.Request) (json.RawMessage, error)
+
+// get reads an object of the server.
+func (call Server) get(ctx context.Context, path string) (map[string]any, error) {
+	answer, err := call(ctx, client.Request{Method: http.MethodGet, Path: path})
+	if err != nil {
+		return nil, err
+	}
+	return decode(answer)
+}
 
 // inFlight is the number of requests at once.
 const inFlight = 8
@@ -80,8 +87,7 @@ func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, to
 	for _, topic := range topics {
 		all[topic] = true
 	}
-	query := url.Values{"defaults": {"false"}, "limit": {"500"}}
-	err := list(ctx, call, "/v1/topics", query, func(doc map[string]any) {
+	err := call.list(ctx, "/v1/topics?defaults=false&limit=500", func(doc map[string]any) {
 		all[text(doc, "topic")] = true
 		found.add(ID{Kind: Topic, Name: text(doc, "topic")}, doc)
 	})
@@ -94,8 +100,8 @@ func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, to
 	var mu sync.Mutex
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(topic string) bool { return !lanesOf(topic) })
 	err = forEach(ctx, len(names), func(ctx context.Context, i int) error {
-		err := list(ctx, call, ID{Kind: Topic, Name: names[i]}.path()+
-			"/lanes", url.Values{"limit": {"500"}}, func(doc map[string]any) {
+		lanes := ID{Kind: Topic, Name: names[i]}.path() + "/lanes?limit=500"
+		err := call.list(ctx, lanes, func(doc map[string]any) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.add(ID{Lane, names[i], text(doc, "lane")}, doc)
@@ -108,7 +114,7 @@ func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, to
 	if err != nil {
 		return nil, err
 	}
-	return found, list(ctx, call, "/v1/schedules", url.Values{"limit": {"100"}}, func(doc map[string]any) {
+	return found, call.list(ctx, "/v1/schedules?limit=100", func(doc map[string]any) {
 		found.add(ID{Kind: Schedule, Name: text(doc, "name")}, doc)
 	})
 }
@@ -117,15 +123,8 @@ func fetch(ctx context.Context, call Server, lanesOf func(topic string) bool, to
 func fetchTopics(ctx context.Context, call Server, topics []string, found state) error {
 	for _, name := range topics {
 		id := ID{Kind: Topic, Name: name}
-		answer, err := call(ctx, http.MethodGet, id.path(), url.Values{"defaults": {"false"}}, nil, nil)
-		if errors.Is(err, client.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		doc, err := decode(answer)
-		if err != nil {
+		doc, err := call.get(ctx, id.path()+"?defaults=false")
+		if err != nil && !errors.Is(err, client.ErrNotFound) {
 			return err
 		}
 		found.add(id, doc)
@@ -133,20 +132,17 @@ func fetchTopics(ctx context.Context, call Server, topics []string, found state)
 	return nil
 }
 
-// list calls add for the items of a list, page after page.
-func list(ctx context.Context, call Server, path string, query url.Values, add func(map[string]any)) error {
-	for {
-		answer, err := call(ctx, http.MethodGet, path, query, nil, nil)
-		if err != nil {
-			return err
-		}
-		page, err := decode(answer)
+// list calls add for the items of a list, page after page. The path has a query.
+func (call Server) list(ctx context.Context, path string, add func(map[string]any)) error {
+	for next := path; ; {
+		page, err := call.get(ctx, next)
 		if err != nil {
 			return err
 		}
 		items, ok := page["items"].([]any)
 		if !ok {
-			return fmt.Errorf("the answer of %s is not a list", strings.SplitN(path, "?", 2)[0])
+			list, _, _ := strings.Cut(path, "?")
+			return fmt.Errorf("the answer of %s is not a list", list)
 		}
 		for _, item := range items {
 			if doc, ok := item.(map[string]any); ok {
@@ -157,7 +153,6 @@ func list(ctx context.Context, call Server, path string, query url.Values, add f
 		if cursor == "" {
 			return nil
 		}
-		query = maps.Clone(query)
-		query.Set("cursor", cursor)
+		next = path + "&cursor=" + url.QueryEscape(cursor)
 	}
 }

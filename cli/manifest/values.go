@@ -10,23 +10,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/job"
 )
 
 // readOnly are the members that only answers have.
 var readOnly = map[Kind][]string{
-	Topic: {
-		"topic", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at",
-		"paused_by", "pause_note",
-	},
-	Lane: {
-		"topic", "lane", "revision", "durability", "updated_at", "updated_by", "paused", "paused_at",
-		"paused_by", "pause_note",
-	},
-	Schedule: {
-		"name", "state", "revision", "created_at", "created_by", "updated_at", "updated_by", "paused_at", "paused_by",
-		"pause_note", "description", "jitter_delay", "next", "last", "counts", "backfill", "durability",
-	},
+	Topic: membersBesideSettings[client.Topic](), Lane: membersBesideSettings[client.Lane](),
+	Schedule: membersBesideSettings[client.Schedule](),
+}
+
+// membersBesideSettings returns the members of an answer's type, which embeds the type of the settings.
+func membersBesideSettings[T any]() (names []string) {
+	for f := range reflect.TypeFor[T]().Fields() {
+		if !f.Anonymous {
+			names = append(names, f.Tag.Get("json"))
+		}
+	}
+	return names
 }
 
 // redacted is what answers have in place of secrets.

@@ -590,7 +590,7 @@ var plan = []row{
 		pkg: "cli/manifest",
 		reason: "files with topics, lanes and schedules, and how a server differs from them; of the rules of " +
 			"the API knows that of marks, and is given the requests",
-		ours:   []string{"cli/output", "client", "internal/utf8text", "job"},
+		ours:   []string{"cli/output", "client", "console/words", "internal/utf8text", "job"},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
