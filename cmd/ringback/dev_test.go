@@ -54,6 +54,7 @@ func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 			posts++
 			registered = 1
 			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte("{}"))
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"totals": map[string]any{"registered": registered}})

@@ -25,14 +25,4 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 }
 
 // String returns the size in the largest unit that divides it.
-func (b byteSize) String() string {
-	for _, unit := range []struct {
-		name string
-		size byteSize
-	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if b != 0 && b%unit.size == 0 {
-			return fmt.Sprintf("%d%s", b/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%dB", int64(b))
-}
+func (b byteSize) String() string { return units.FormatSize(int64(b)) }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -161,14 +163,9 @@ func progressLine(did string, jobs, total int64, after time.Duration) string {
 	text := fmt.Sprintf("%s %d jobs", did, jobs)
 	if total > 0 {
 		share := float64(min(jobs, total)) / float64(total)
-		bar := make([]byte, width)
-		for i := range bar {
-			bar[i] = '.'
-			if float64(i) < share*width {
-				bar[i] = '#'
-			}
-		}
-		text = fmt.Sprintf("[%s] %3.0f%% %s of %d", bar, 100*share, text[:len(text)-len(" jobs")], total)
+		full := int(math.Ceil(share * width))
+		text = fmt.Sprintf("[%s%s] %3.0f%% %s %d of %d", strings.Repeat("#", full), strings.Repeat(".", width-full),
+			100*share, did, jobs, total)
 	}
 	if after >= time.Second {
 		text += fmt.Sprintf(", %.0f/s", float64(jobs)/after.Seconds())
