@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 )
 
@@ -29,14 +28,11 @@ func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
 	if !strings.HasPrefix(c.Path, "/") {
 		return usagef("the path must begin with /, such as /v1/jobs")
 	}
-	r := &apiRequest{Method: strings.ToUpper(c.Method), Path: c.Path, Header: http.Header{}}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return usagef("--header: %q is not NAME: VALUE", line)
-		}
-		r.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	header, err := headersOf(c.Header)
+	if err != nil {
+		return err
 	}
+	r := &apiRequest{Method: strings.ToUpper(c.Method), Path: c.Path, Header: header}
 	if c.Data != "" {
 		data, err := s.read(c.Data)
 		if err != nil {

@@ -49,24 +49,18 @@ type diffCommand struct {
 
 // Run prints the differences. It exits with 1 only if there are some.
 func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
-	different, err := c.compare(ctx, e)
-	switch {
+	s, err := c.openForMany(e)
+	if err != nil {
+		return err
+	}
+	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
+	switch err = manifestError(err); {
 	case err != nil && codeOf(err) == failed: // such as an answer that cannot be read
 		return &ExitError{Code: Usage, Text: err.Error()}
-	case err == nil && different:
+	case err == nil && len(plan.Changes) > 0:
 		return &ExitError{Code: failed}
 	}
 	return err
-}
-
-// compare prints the differences, and reports whether there are some.
-func (c *diffCommand) compare(ctx context.Context, e *Environment) (different bool, err error) {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return false, err
-	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
-	return err == nil && len(plan.Changes) > 0, manifestError(err)
 }
 
 // openForMany prepares a command that makes many requests, which cannot be printed instead.

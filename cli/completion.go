@@ -39,7 +39,7 @@ func (c *completeCommand) Run(k *kong.Context, e *Environment) error {
 
 // contextNames returns the names of the contexts.
 func contextNames() []string {
-	all, _, err := contexts()
+	all, err := contexts()
 	if err != nil {
 		return nil
 	}

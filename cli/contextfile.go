@@ -27,6 +27,8 @@ type serverContexts struct {
 	Current  string                   `toml:"current,omitempty"`
 	Previous string                   `toml:"previous,omitempty"` // the current one before
 	Contexts map[string]serverContext `toml:"contexts,omitempty"`
+
+	dir string // of the file; empty: there is none
 }
 
 // errNoContext is the error for a name that no context has.
@@ -43,7 +45,7 @@ func settingsDir() (string, error) {
 
 // loadContexts reads the contexts; without a file, or with an empty dir, there are none.
 func loadContexts(dir string) (serverContexts, error) {
-	var c serverContexts
+	c := serverContexts{dir: dir}
 	if dir != "" {
 		if err := decodeFile(filepath.Join(dir, "contexts.toml"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return serverContexts{}, err
@@ -72,12 +74,12 @@ func decodeFile(file string, to any) error {
 }
 
 // Save replaces the file of the contexts.
-func (c serverContexts) Save(dir string) error {
+func (c serverContexts) Save() error {
 	var text bytes.Buffer
 	if err := toml.NewEncoder(&text).Encode(c); err != nil {
 		return err
 	}
-	return writeFile(dir, "contexts.toml", text.Bytes())
+	return writeFile(c.dir, "contexts.toml", text.Bytes())
 }
 
 // writeFile replaces a file that only its owner can read. A reader sees the old content or the new one.
@@ -142,11 +144,11 @@ func removeToken(dir, name string) error {
 }
 
 // Remove removes a context, and the token file that addToken made for it.
-func (c *serverContexts) Remove(dir, name string) error {
+func (c *serverContexts) Remove(name string) error {
 	if _, err := c.get(name); err != nil {
 		return err
 	}
-	if err := removeToken(dir, name); err != nil {
+	if err := removeToken(c.dir, name); err != nil {
 		return err
 	}
 	delete(c.Contexts, name)

@@ -32,17 +32,32 @@ type contextCommand struct {
 	Show showContext `cmd:""`
 }
 
-// contexts reads the contexts, and where they are.
-func contexts() (serverContexts, string, error) {
+// contexts reads the contexts.
+func contexts() (all serverContexts, err error) {
 	dir, err := settingsDir()
-	if err != nil {
-		return serverContexts{}, "", &usageError{Err: err}
+	if err == nil {
+		all, err = loadContexts(dir)
 	}
-	all, err := loadContexts(dir)
 	if err != nil {
-		return serverContexts{}, "", &usageError{Err: err}
+		return serverContexts{}, &usageError{Err: err}
 	}
-	return all, dir, nil
+	return all, nil
+}
+
+// changeContexts changes the contexts, and prints what was done.
+func changeContexts(e *Environment, change func(all *serverContexts) (done string, err error)) error {
+	all, err := contexts()
+	if err != nil {
+		return err
+	}
+	done, err := change(&all)
+	if err == nil {
+		err = all.Save()
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(e.Stdout, done)
+	}
+	return err
 }
 
 // addContext is ringback context add.
@@ -61,53 +76,54 @@ type addContext struct {
 
 // Run adds the context.
 func (c *addContext) Run(e *Environment) error {
-	all, dir, err := contexts()
-	if err != nil {
-		return err
-	}
-	if err := checkServerFlag(c.At); err != nil {
-		return &usageError{Err: err}
-	}
-	context := serverContext{Server: c.At, Namespace: c.Namespace}
-	if err := all.Add(c.Name, context); err != nil { // checks the name, before it is that of a file
-		return &usageError{Err: err}
-	}
+	return changeContexts(e, func(all *serverContexts) (string, error) {
+		context := serverContext{Server: c.At, Namespace: c.Namespace}
+		err := checkServerFlag(c.At)
+		if err == nil {
+			err = all.Add(c.Name, context) // checks the name, before it is that of a file
+		}
+		if err != nil {
+			return "", &usageError{Err: err}
+		}
+		if context.TokenFile, err = c.tokenFile(e, all.dir); err != nil {
+			return "", err
+		}
+		all.Contexts[c.Name] = context
+		if context.TokenFile != filepath.Join(all.dir, c.Name+".token") { // of the context that it replaces
+			if err := removeToken(all.dir, c.Name); err != nil {
+				return "", err
+			}
+		}
+		if all.Current == c.Name {
+			return all.called(), nil
+		}
+		return fmt.Sprintf("added %s; ringback context use %s makes it the current context", c.Name, c.Name), nil
+	})
+}
+
+// tokenFile returns the file with the token, after it has stored one that is read from the standard input.
+func (c *addContext) tokenFile(e *Environment, dir string) (string, error) {
 	switch {
 	case c.TokenStdin && c.TokenFile != "":
-		return usagef("--token-stdin cannot be combined with --token-file")
+		return "", usagef("--token-stdin cannot be combined with --token-file")
 	case c.TokenFile != "":
-		if context.TokenFile, err = filepath.Abs(c.TokenFile); err != nil {
-			return err
-		}
-	case c.TokenStdin:
-		text, err := e.read("@-")
-		if err != nil {
-			return err
-		}
-		if text, err = utf8text.Trim(text); err != nil {
-			return usagef("the token %w", err)
-		}
-		if context.TokenFile, err = addToken(dir, c.Name, string(text)); err != nil {
-			return err
-		}
+		return filepath.Abs(c.TokenFile)
+	case !c.TokenStdin:
+		return "", nil
 	}
-	if err := all.Add(c.Name, context); err != nil {
-		return &usageError{Err: err}
+	text, err := e.readFile("-")
+	if err != nil {
+		return "", err
 	}
-	if err := all.Save(dir); err != nil {
-		return err
+	if text, err = utf8text.Trim(text); err != nil {
+		return "", usagef("the token %w", err)
 	}
-	if own := filepath.Join(dir, c.Name+".token"); context.TokenFile != own { // of the context that it replaces
-		if err := removeToken(dir, c.Name); err != nil {
-			return err
-		}
-	}
-	text := fmt.Sprintf("added %s; ringback context use %s makes it the current context", c.Name, c.Name)
-	if all.Current == c.Name {
-		text = "commands call " + c.At + " (" + c.Name + ")"
-	}
-	_, err = fmt.Fprintln(e.Stdout, text)
-	return err
+	return addToken(dir, c.Name, string(text))
+}
+
+// called says which server commands call.
+func (c *serverContexts) called() string {
+	return fmt.Sprintf("commands call %s (%s)", c.Contexts[c.Current].Server, c.Current)
 }
 
 // useContext is ringback context use.
@@ -118,18 +134,12 @@ type useContext struct {
 
 // Run makes the context the current one.
 func (c *useContext) Run(e *Environment) error {
-	all, dir, err := contexts()
-	if err != nil {
-		return err
-	}
-	if err := all.Use(c.Name); err != nil {
-		return &ExitError{Code: notFound, Text: err.Error()}
-	}
-	if err := all.Save(dir); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Stdout, "commands call %s (%s)\n", all.Contexts[all.Current].Server, all.Current)
-	return err
+	return changeContexts(e, func(all *serverContexts) (string, error) {
+		if err := all.Use(c.Name); err != nil {
+			return "", &ExitError{Code: notFound, Text: err.Error()}
+		}
+		return all.called(), nil
+	})
 }
 
 // listContexts is ringback context list.
@@ -141,7 +151,7 @@ func (c *listContexts) Run(e *Environment) error {
 	if err != nil {
 		return err
 	}
-	all, _, err := contexts()
+	all, err := contexts()
 	if err != nil {
 		return err
 	}
@@ -169,18 +179,12 @@ type removeContext struct {
 
 // Run removes the context.
 func (c *removeContext) Run(e *Environment) error {
-	all, dir, err := contexts()
-	if err != nil {
-		return err
-	}
-	if err := all.Remove(dir, c.Name); err != nil {
-		return &ExitError{Code: notFound, Text: err.Error()}
-	}
-	if err := all.Save(dir); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Stdout, "removed %s\n", c.Name)
-	return err
+	return changeContexts(e, func(all *serverContexts) (string, error) {
+		if err := all.Remove(c.Name); err != nil {
+			return "", &ExitError{Code: notFound, Text: err.Error()}
+		}
+		return "removed " + c.Name, nil
+	})
 }
 
 // showContext is ringback context show.

@@ -26,8 +26,8 @@ func (r *apiRequest) Curl(to serverTarget) string {
 	if to.Namespace != "" {
 		words = append(words, "-H", ShellWord("Ringback-Namespace: "+to.Namespace))
 	}
-	for name := range r.Header {
-		words = append(words, "-H", ShellWord(name+": "+r.Header.Get(name)))
+	for name, values := range r.Header {
+		words = append(words, "-H", ShellWord(name+": "+values[0]))
 	}
 	if content != nil {
 		words = append(words, "--json", ShellWord(string(content)))

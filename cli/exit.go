@@ -3,11 +3,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -111,13 +113,7 @@ func codeOf(err error) int {
 
 // problemText is a problem on one line, without its fields.
 func problemText(p *client.Problem) string {
-	text := p.Detail
-	if text == "" {
-		text = p.Title
-	}
-	if text == "" {
-		text = http.StatusText(p.Status)
-	}
+	text := cmp.Or(p.Detail, p.Title, http.StatusText(p.Status))
 	if p.Code == "" {
 		return fmt.Sprintf("%s (%d)", text, p.Status)
 	}
@@ -143,17 +139,12 @@ func fieldName(command *kong.Node, field string) string {
 	}
 	name := strings.TrimPrefix(strings.TrimLeft(field, "/?"), "where/")
 	name, _, _ = strings.Cut(name, "/")
-	for _, flag := range command.Flags {
-		if fieldOf(flag.Value) == name && flag.Tag.Get("in") != "none" {
-			return fmt.Sprintf("--%s (%s)", flag.Name, field)
-		}
+	values := valuesOf(command)
+	i := slices.IndexFunc(values, func(v *kong.Value) bool { return fieldOf(v) == name && v.Tag.Get("in") != "none" })
+	if i < 0 {
+		return field
 	}
-	for _, p := range command.Positional {
-		if fieldOf(p) == name {
-			return fmt.Sprintf("%s (%s)", p.Summary(), field)
-		}
-	}
-	return field
+	return fmt.Sprintf("%s (%s)", flagName(values[i]), field)
 }
 
 // FirstLine is the first line of an error's text: the others are hints.

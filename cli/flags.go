@@ -28,17 +28,15 @@ type ladderFlags struct {
 }
 
 // Attempts returns the attempts of the flags, and the time of the first one.
-func (f *ladderFlags) Attempts(now time.Time) (all []simulatedAttempt, start time.Time, err error) {
+func (f *ladderFlags) Attempts() (all []simulatedAttempt, start time.Time, err error) {
 	terms, took, expires, err := f.terms()
+	if err == nil {
+		start, err = timeOr(f.Start, "--start")
+	}
 	if err != nil {
-		return nil, now, err
+		return nil, start, err
 	}
-	if f.Start != "" {
-		if now, err = time.Parse(time.RFC3339, f.Start); err != nil {
-			return nil, now, fmt.Errorf("--start: %q is not a time such as 2030-01-31T08:00:00Z", f.Start)
-		}
-	}
-	return simulateAttempts(terms, took, expires), now, nil
+	return simulateAttempts(terms, took, expires), start, nil
 }
 
 // terms returns the terms of the flags.

@@ -42,7 +42,7 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 		return err
 	}
 	s.say("%s", t.Summary())
-	if t.Refused > 0 {
+	if t.Refused() > 0 {
 		return &ExitError{Code: failed}
 	}
 	return nil

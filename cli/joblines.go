@@ -102,15 +102,16 @@ const (
 	before                 // it was registered already
 	ended                  // it was, and has ended: it is not sent again
 	lineRefused
+	outcomes // their number
 )
 
 // A lineTally counts what became of the lines of a file.
 type lineTally struct {
-	Registered, Before, Ended, Refused int // of the lines up to Done
-	Done                               int // the last line of which, and of all before it, the result is known
+	Done int // the last line of which, and of all before it, the result is known
 
-	open  []openLine // those from the first one without a result on
-	index int        // of the first of them
+	counts [outcomes]int // of the lines up to Done
+	open   []openLine    // those from the first one without a result on
+	index  int           // of the first of them
 }
 
 // openLine is a line that is on its way, or waits for one before it.
@@ -132,19 +133,7 @@ func (t *lineTally) Finish(index int, outcome lineOutcome) int {
 	finished.outcome = outcome
 	line := finished.line
 	for len(t.open) > 0 && t.open[0].outcome != 0 {
-		switch t.open[0].outcome {
-		case before:
-			t.Before++
-			t.Registered++
-		case ended:
-			t.Ended++
-			t.Before++
-			t.Registered++
-		case registered:
-			t.Registered++
-		case lineRefused:
-			t.Refused++
-		}
+		t.counts[t.open[0].outcome]++
 		t.Done = t.open[0].line
 		t.open = t.open[1:]
 		t.index++
@@ -155,16 +144,24 @@ func (t *lineTally) Finish(index int, outcome lineOutcome) int {
 	return line
 }
 
+// Refused is the number of lines that were refused.
+func (t *lineTally) Refused() int { return t.counts[lineRefused] }
+
+// Registered is the number of lines that are registered.
+func (t *lineTally) Registered() int {
+	return t.counts[registered] + t.counts[before] + t.counts[ended]
+}
+
 // Summary says what became of a file that was read to its end.
 func (t *lineTally) Summary() string {
-	if t.Before > 0 {
-		ended := ""
-		if t.Ended > 0 {
-			ended = fmt.Sprintf(" (ended, and not sent again: %d)", t.Ended)
-		}
-		return fmt.Sprintf("%d registered, %d of them before%s; %d refused", t.Registered, t.Before, ended, t.Refused)
+	earlier, note := t.counts[before]+t.counts[ended], ""
+	if earlier == 0 {
+		return fmt.Sprintf("%d registered, %d refused", t.Registered(), t.Refused())
 	}
-	return fmt.Sprintf("%d registered, %d refused", t.Registered, t.Refused)
+	if n := t.counts[ended]; n > 0 {
+		note = fmt.Sprintf(" (ended, and not sent again: %d)", n)
+	}
+	return fmt.Sprintf("%d registered, %d of them before%s; %d refused", t.Registered(), earlier, note, t.Refused())
 }
 
 // Progress says what became of a file that is not registered to its end, and how to go on. stable reports whether a
@@ -172,7 +169,7 @@ func (t *lineTally) Summary() string {
 func (t *lineTally) Progress(stable bool) string {
 	done := "no line is done"
 	if t.Done > 0 {
-		done = fmt.Sprintf("lines 1 to %d are done: %d registered, %d refused", t.Done, t.Registered, t.Refused)
+		done = fmt.Sprintf("lines 1 to %d are done: %d registered, %d refused", t.Done, t.Registered(), t.Refused())
 	}
 	rest := "none is registered"
 	if len(t.open) > 0 {

@@ -162,7 +162,11 @@ func (r *apiRequest) apply(v *kong.Value, read valueReader) error {
 	case "revision":
 		r.Header.Set("If-Match", fmt.Sprintf(`"%v"`, value.Interface()))
 	case "headers":
-		return r.Body.setHeaders(value.Interface().([]string)) //nolint:forcetypeassert // a tag of ours
+		headers, err := headersOf(value.Interface().([]string)) //nolint:forcetypeassert // a tag of ours
+		if err != nil {
+			return err
+		}
+		r.Body.Set(fieldOf(v), headers)
 	case "unset":
 		for _, name := range value.Interface().([]string) { //nolint:forcetypeassert // a tag of ours
 			r.Body[strings.ReplaceAll(name, "-", "_")] = json.RawMessage("null")
@@ -232,19 +236,18 @@ func (f requestFields) setData(data []byte) error {
 	return nil
 }
 
-// setHeaders sets the headers of a job from lines.
-func (f requestFields) setHeaders(lines []string) error {
-	headers := make(map[string][]string)
+// headersOf returns the headers of lines NAME: VALUE, with names as they are.
+func headersOf(lines []string) (http.Header, error) {
+	headers := make(http.Header)
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return fmt.Errorf("--header: %q is not NAME: VALUE", line)
+			return nil, usagef("--header: %q is not NAME: VALUE", line)
 		}
 		name = strings.TrimSpace(name)
 		headers[name] = append(headers[name], strings.TrimSpace(value))
 	}
-	f.Set("headers", headers)
-	return nil
+	return headers, nil
 }
 
 // listFields are the Fields for which 1,2 is a list.

@@ -19,7 +19,7 @@ func home(t *testing.T) (dir, project string) {
 	require.NoError(t, c.Add("prod",
 		serverContext{Server: "https://prod.example", TokenFile: token, Namespace: "shop"}))
 	require.NoError(t, c.Add("test", serverContext{Server: "https://test.example"}))
-	require.NoError(t, c.Save(dir))
+	require.NoError(t, c.Save())
 	project = filepath.Join(t.TempDir(), "a", "b")
 	require.NoError(t, os.MkdirAll(project, 0o700))
 	return dir, project
@@ -118,7 +118,7 @@ func TestContexts_AreUsedAndRemoved(t *testing.T) {
 	require.NoError(t, c.Use("-"))
 	require.Equal(t, "prod", c.Current)
 	require.ErrorIs(t, c.Use("nope"), errNoContext)
-	require.NoError(t, c.Remove(dir, "prod"))
+	require.NoError(t, c.Remove("prod"))
 	require.NoFileExists(t, filepath.Join(dir, "prod.token"))
 	require.Empty(t, c.Current)
 	require.Error(t, c.Add("../x", serverContext{}))

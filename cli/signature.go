@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -143,13 +142,9 @@ func (c *verifyCommand) Run(e *Environment) error {
 	if err != nil {
 		return err
 	}
-	header := http.Header{}
-	for _, line := range c.Header {
-		name, value, ok := strings.Cut(line, ":")
-		if !ok {
-			return usagef("--header: %q is not NAME: VALUE", line)
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	header, err := headersOf(c.Header)
+	if err != nil {
+		return err
 	}
 	if err := verifier.Verify(header, body, now); err != nil {
 		return &ExitError{Code: failed, Text: fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}

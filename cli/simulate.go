@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"time"
 )
 
 // simulateCommand is ringback simulate.
@@ -17,7 +16,7 @@ func (c *simulateCommand) Run(e *Environment) error {
 	if err != nil {
 		return err
 	}
-	attempts, start, err := c.Attempts(time.Now())
+	attempts, start, err := c.Attempts()
 	if err != nil {
 		return &usageError{Err: err}
 	}
