@@ -20,11 +20,7 @@ type apiCommand struct {
 }
 
 // Run makes the request and prints the answer as it is, or as --output says if it is JSON.
-func (c *apiCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *apiCommand) Run(ctx context.Context, s *session) error {
 	if !strings.HasPrefix(c.Path, "/") {
 		return usagef("the path must begin with /, such as /v1/jobs")
 	}

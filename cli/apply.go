@@ -19,16 +19,12 @@ type applyCommand struct {
 	// Only show what would change.
 	DryRun bool `in:"none"`
 	confirmed
-	connection
+	manyRequests
 }
 
 // Run shows the differences, asks before it removes something, and makes the changes.
-func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return err
-	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
+func (c *applyCommand) Run(ctx context.Context, s *session) error {
+	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
 	if err != nil || c.DryRun || len(plan.Changes) == 0 {
 		return manifestError(err)
 	}
@@ -44,16 +40,12 @@ func (c *applyCommand) Run(ctx context.Context, e *Environment) error {
 // diffCommand is ringback diff.
 type diffCommand struct {
 	manifest.Flags
-	connection
+	manyRequests
 }
 
 // Run prints the differences. It exits with 1 only if there are some.
-func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return err
-	}
-	plan, err := c.Compare(ctx, s.manifestCall, e.readFile, s.out)
+func (c *diffCommand) Run(ctx context.Context, s *session) error {
+	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
 	switch err = manifestError(err); {
 	case err != nil && codeOf(err) == failed: // such as an answer that cannot be read
 		return &ExitError{Code: Usage, Text: err.Error()}
@@ -63,34 +55,21 @@ func (c *diffCommand) Run(ctx context.Context, e *Environment) error {
 	return err
 }
 
-// openForMany prepares a command that makes many requests, which cannot be printed instead.
-func (c *connection) openForMany(e *Environment) (*session, error) {
-	s, err := c.open(e)
-	if err == nil && s.out.Format() == output.Curl {
-		return nil, usagef("--output curl: there are many requests, which answers decide about")
-	}
-	return s, err
-}
-
 // dumpCommand is ringback dump.
 type dumpCommand struct {
 	// Only what the files of this name manage. Default: everything.
 	ManagedBy string `in:"none" placeholder:"NAME"`
-	connection
+	manyRequests
 }
 
 // Run prints the settings as a file.
-func (c *dumpCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return err
-	}
+func (c *dumpCommand) Run(ctx context.Context, s *session) error {
 	text, left, err := manifest.Dump(ctx, s.manifestCall, c.ManagedBy)
 	for _, name := range left {
 		s.say("%s is left out: the server cannot read it", output.Printable(name))
 	}
 	if err == nil {
-		_, err = e.Stdout.Write(text)
+		_, err = s.Stdout.Write(text)
 	}
 	return manifestError(err)
 }

@@ -29,8 +29,8 @@ type bulk struct {
 }
 
 // Run begins the work of the command's request.
-func (c *bulk) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, r, err := c.openRequest(e, k.Selected())
+func (c *bulk) Run(ctx context.Context, k *kong.Context, s *session) error {
+	r, err := s.requestOf(k.Selected())
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (c *bulk) Run(ctx context.Context, k *kong.Context, e *Environment) error {
 }
 
 // Run begins the work: the selection is a member of the request, and so is the change.
-func (c *startWork) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, r, err := c.openRequest(e, k.Selected())
+func (c *startWork) Run(ctx context.Context, k *kong.Context, s *session) error {
+	r, err := s.requestOf(k.Selected())
 	if err != nil {
 		return err
 	}
@@ -127,11 +127,7 @@ type waitWork struct {
 }
 
 // Run shows the progress of the work.
-func (c *waitWork) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *waitWork) Run(ctx context.Context, s *session) error {
 	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(c.ID)})
 	if err != nil {
 		return err

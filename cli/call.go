@@ -47,16 +47,8 @@ type conditional struct {
 }
 
 // Run makes the request, and prints the answer.
-func (c *call) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	return s.run(ctx, k.Selected())
-}
-
-// run makes the request of a command, and prints the answer.
-func (s *session) run(ctx context.Context, command *kong.Node) error {
+func (c *call) Run(ctx context.Context, k *kong.Context, s *session) error {
+	command := k.Selected()
 	r, err := s.requestOf(command)
 	if err != nil {
 		return err

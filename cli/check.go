@@ -44,7 +44,7 @@ func (c *checkCommand) Run(ctx context.Context, e *Environment) error {
 }
 
 func (c *checkCommand) check(ctx context.Context, e *Environment) (CheckState, string) {
-	s, err := c.open(e)
+	s, err := c.ProvideSession(e)
 	if err != nil {
 		return CheckUnknown, output.Printable(err.Error())
 	}

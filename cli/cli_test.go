@@ -417,7 +417,7 @@ func TestSend_NamesNoIDWhenNothingWasSent(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var stderr strings.Builder
 			e := &Environment{Stderr: &stderr, Stdout: io.Discard, Variables: map[string]string{}}
-			out, err := new(formatFlags).printer(e)
+			out, err := new(formatFlags).ProvidePrinter(e)
 			require.NoError(t, err)
 			try := 0
 			to, err := client.New("http://a", client.Options{

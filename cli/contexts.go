@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/internal/utf8text"
 )
 
@@ -146,11 +147,7 @@ func (c *useContext) Run(e *Environment) error {
 type listContexts struct{ formatFlags }
 
 // Run lists the contexts.
-func (c *listContexts) Run(e *Environment) error {
-	p, err := c.printer(e)
-	if err != nil {
-		return err
-	}
+func (c *listContexts) Run(p *output.Printer) error {
 	all, err := contexts()
 	if err != nil {
 		return err
@@ -191,11 +188,7 @@ func (c *removeContext) Run(e *Environment) error {
 type showContext struct{ connection }
 
 // Run shows the server that the other commands call.
-func (c *showContext) Run(e *Environment) error {
-	p, err := c.printer(e)
-	if err != nil {
-		return err
-	}
+func (c *showContext) Run(p *output.Printer, e *Environment) error {
 	target, err := c.find(e)
 	if err != nil {
 		return err

@@ -56,8 +56,8 @@ func (f *formatFlags) AfterApply(k *kong.Context) error {
 	return nil
 }
 
-// printer returns the printer of the flags.
-func (f *formatFlags) printer(e *Environment) (*output.Printer, error) {
+// ProvidePrinter returns the printer of the flags, which kong gives to methods Run.
+func (f *formatFlags) ProvidePrinter(e *Environment) (*output.Printer, error) {
 	format, from := f.Output, "--output"
 	if format == "" {
 		format, from = output.Format(e.Variables[OutputVariable]), OutputVariable
@@ -118,9 +118,9 @@ func (c *connection) find(e *Environment) (serverTarget, error) {
 	return target, nil
 }
 
-// open prepares the command.
-func (c *connection) open(e *Environment) (*session, error) {
-	p, err := c.printer(e)
+// ProvideSession prepares the command. Kong gives the session to methods Run.
+func (c *connection) ProvideSession(e *Environment) (*session, error) {
+	p, err := c.ProvidePrinter(e)
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +136,17 @@ func (c *connection) open(e *Environment) (*session, error) {
 	return s, err
 }
 
-// openRequest prepares the command with its request.
-func (c *connection) openRequest(e *Environment, command *kong.Node) (*session, *apiRequest, error) {
-	s, err := c.open(e)
-	if err != nil {
-		return nil, nil, err
+// manyRequests are the flags of commands that make many requests, which cannot be printed instead: answers decide about
+// them.
+type manyRequests struct{ connection }
+
+// ProvideSession is that of the connection, without curl.
+func (c *manyRequests) ProvideSession(e *Environment) (*session, error) {
+	s, err := c.connection.ProvideSession(e)
+	if err == nil && s.out.Format() == output.Curl {
+		return nil, usagef("--output curl: there are many requests, which answers decide about")
 	}
-	r, err := s.requestOf(command)
-	return s, r, err
+	return s, err
 }
 
 // newClient returns a client of the server whose methods repeat a request so often, as client.Options say.

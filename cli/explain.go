@@ -15,11 +15,7 @@ type explainCommand struct {
 }
 
 // Run says what happened to the job, what it waits for, and what happens next.
-func (c *explainCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *explainCommand) Run(ctx context.Context, s *session) error {
 	j, err := get[job](ctx, s, "a job", "/v1/jobs/"+url.PathEscape(c.ID), nil)
 	if err != nil {
 		return err

@@ -10,17 +10,13 @@ import (
 // forwardCommand is ringback forward.
 type forwardCommand struct {
 	forward.Flags
-	connection
+	manyRequests
 }
 
 // Run passes jobs on until it is stopped.
-func (c *forwardCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.openForMany(e)
-	if err != nil {
-		return err
-	}
-	err = forward.Command(ctx, &c.Flags,
-		forward.Options{Client: s.client, Agent: "Ringback/" + e.Version}, s.out, s.Stderr)
+func (c *forwardCommand) Run(ctx context.Context, s *session) error {
+	err := forward.Command(ctx, &c.Flags,
+		forward.Options{Client: s.client, Agent: "Ringback/" + s.Version}, s.out, s.Stderr)
 	if unavailable, ok := errors.AsType[*forward.UnavailableError](err); ok {
 		return s.failure(ctx, unavailable.Err)
 	}

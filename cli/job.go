@@ -84,11 +84,7 @@ type sendCommand struct {
 }
 
 // Run registers the job, and waits if it shall.
-func (c *sendCommand) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *sendCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
 	if c.TargetURL != "" {
 		return usagef("--url cannot be combined with the argument URL")
 	}
@@ -216,11 +212,7 @@ type addCommand struct {
 }
 
 // Run registers a job, or those of a file.
-func (c *addCommand) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *addCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
 	r, err := s.newJob(k.Selected())
 	if err != nil {
 		return err
@@ -248,11 +240,7 @@ type waitCommand struct {
 }
 
 // Run waits for the end of the job.
-func (c *waitCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *waitCommand) Run(ctx context.Context, s *session) error {
 	return s.wait(ctx, c.ID, c.Timeout.Duration, false)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/internal/fileread"
 	"github.com/ringback/ringback/sign"
 )
@@ -44,11 +45,7 @@ type signCommand struct {
 }
 
 // Run prints the headers.
-func (c *signCommand) Run(e *Environment) error {
-	p, err := c.printer(e)
-	if err != nil {
-		return err
-	}
+func (c *signCommand) Run(p *output.Printer, e *Environment) error {
 	text, _, err := fileread.ReadSecret(c.SecretFile)
 	if err != nil {
 		return &usageError{Err: err}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+
+	"github.com/ringback/ringback/cli/output"
 )
 
 // simulateCommand is ringback simulate.
@@ -11,11 +13,7 @@ type simulateCommand struct {
 }
 
 // Run prints when the attempts are made if all fail with status 500.
-func (c *simulateCommand) Run(e *Environment) error {
-	p, err := c.printer(e)
-	if err != nil {
-		return err
-	}
+func (c *simulateCommand) Run(p *output.Printer) error {
 	attempts, start, err := c.Attempts()
 	if err != nil {
 		return &usageError{Err: err}

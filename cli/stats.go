@@ -26,11 +26,7 @@ type statsCommand struct {
 }
 
 // Run prints the counts.
-func (c *statsCommand) Run(ctx context.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *statsCommand) Run(ctx context.Context, s *session) error {
 	if c.Every.Duration < time.Second {
 		return usagef("--every: must be at least 1s")
 	}

@@ -32,11 +32,7 @@ type tailCommand struct {
 const reconnectPause = 2 * time.Second
 
 // Run prints events until it is stopped. It connects again when the server ends a stream.
-func (c *tailCommand) Run(ctx context.Context, k *kong.Context, e *Environment) error {
-	s, err := c.open(e)
-	if err != nil {
-		return err
-	}
+func (c *tailCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
 	if s.out.Format() == output.Curl {
 		r, err := s.requestOf(k.Selected())
 		if err != nil {
