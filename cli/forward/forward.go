@@ -83,18 +83,17 @@ var (
 type forwarder struct {
 	opts      Options
 	transport *http.Transport
-	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 	working   context.Context //nolint:containedctx // of requests, which may outlive Run's context for a grace
 	reporting context.Context //nolint:containedctx // of what the server is told of them, for a little longer
 	inFlight  sync.WaitGroup
 
+	running  atomic.Int64 // requests
 	reported atomic.Int64 // requests
 	dropped  atomic.Int64 // attempts that were not copied in the last second
 
 	mu      sync.Mutex
 	offline bool            // the server does not answer
 	down    map[string]bool // hosts to which no connection can be made
-	running int
 }
 
 // Run passes jobs on until ctx ends, and returns nil then. It returns an error if a topic is not pulled, or the server
@@ -115,11 +114,12 @@ func Run(ctx context.Context, o Options) error {
 			abandon()
 		}
 	})()
-	f := &forwarder{opts: o, dial: o.Dial, working: working, reporting: reporting, down: make(map[string]bool)}
-	if f.dial == nil {
-		f.dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	}
-	f.transport = newTransport(f.dial)
+	f := &forwarder{
+		opts: o, transport: newTransport(o.Dial), working: working, reporting: reporting, down: make(map[string]bool),
+	}
 	defer f.transport.CloseIdleConnections()
 	f.opts.Report = func(d Delivery) {
 		o.Report(d)
@@ -141,7 +141,7 @@ func Run(ctx context.Context, o Options) error {
 		err = nil
 	}
 	end()
-	if n := f.count(0); n > 0 {
+	if n := f.running.Load(); n > 0 {
 		f.say("waiting up to %s for %d requests; the jobs of others are given back", o.Grace, n)
 	}
 	f.inFlight.Wait()
@@ -174,14 +174,6 @@ func (f *forwarder) noteServer(err error) {
 }
 
 func (f *forwarder) say(format string, args ...any) { f.opts.Say(fmt.Sprintf(format, args...)) }
-
-// count changes the number of requests that run, and returns it.
-func (f *forwarder) count(change int) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.running += change
-	return f.running
-}
 
 // lease leases the jobs of all topics until ctx ends or one fails.
 func (f *forwarder) lease(ctx context.Context) error {
@@ -266,7 +258,7 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		}
 		most := free
 		if f.opts.Count > 0 {
-			most = min(free, f.opts.Count-int(f.reported.Load())-f.count(0))
+			most = min(free, f.opts.Count-int(f.reported.Load()+f.running.Load()))
 		}
 		var leased []client.LeasedJob
 		var err error
@@ -307,12 +299,12 @@ func (f *forwarder) leaseTopic(ctx context.Context, topic string, target *url.UR
 		f.noteServer(nil)
 		pause = minPause
 		for i := range leased {
-			f.count(1)
+			f.running.Add(1)
 			f.inFlight.Go(func() {
 				if f.pass(&leased[i], target) {
 					suspect.Store(true)
 				}
-				f.count(-1)
+				f.running.Add(-1)
 				<-slots
 			})
 		}
@@ -361,10 +353,8 @@ func (f *forwarder) leaseJobs(ctx context.Context, topic string, most int) ([]cl
 
 // sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -31,7 +31,7 @@ func (f *forwarder) awaitListener(ctx context.Context, target *url.URL) bool {
 func (f *forwarder) connect(ctx context.Context, target *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, maxPause)
 	defer cancel()
-	c, err := f.dial(ctx, "tcp", hostPort(target))
+	c, err := f.opts.Dial(ctx, "tcp", hostPort(target))
 	if err != nil {
 		return err
 	}
