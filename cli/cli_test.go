@@ -594,7 +594,7 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 func TestFind_NeedsNoHome(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_CONFIG_HOME", "")
-	to, err := (&connection{Server: "http://a"}).find(&Environment{})
+	to, err := (&connection{targetFlags: targetFlags{Server: "http://a"}}).find(&Environment{})
 	require.NoError(t, err)
 	require.Equal(t, "http://a", to.Server)
 }

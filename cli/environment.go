@@ -79,15 +79,7 @@ func (f *formatFlags) ProvidePrinter(e *Environment) (*output.Printer, error) {
 
 // connection are the flags of commands that call a server.
 type connection struct {
-	// Server to call ($RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080.
-	Server string `group:"output" in:"none" placeholder:"URL"`
-	// Context to use ($RINGBACK_CONTEXT). Default: that of .ringback.toml, else the current one.
-	Context string `group:"output" in:"none" placeholder:"NAME"`
-	// File with the token ($RINGBACK_TOKEN_FILE; $RINGBACK_TOKEN is the token itself). Default: that of the context.
-	TokenFile string `group:"output" in:"none" placeholder:"FILE"`
-	// Namespace, for root tokens ($RINGBACK_NAMESPACE).
-	Namespace string `group:"output" in:"none" placeholder:"NAME"`
-
+	targetFlags
 	formatFlags
 }
 
@@ -110,8 +102,7 @@ func (c *connection) find(e *Environment) (serverTarget, error) {
 	if err != nil {
 		return serverTarget{}, &usageError{Err: err}
 	}
-	flags := targetFlags{Server: c.Server, Context: c.Context, TokenFile: c.TokenFile, Namespace: c.Namespace}
-	target, err := findTarget(flags, e.Variables, dir, working)
+	target, err := findTarget(c.targetFlags, e.Variables, dir, working)
 	if err != nil {
 		return serverTarget{}, &usageError{Err: err}
 	}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,35 +55,29 @@ func liveLine(e *client.StreamEvent) string {
 }
 
 func changeLine(c *client.StreamChange) string {
-	text := fmt.Sprintf("%s  %-9s %s  %s", liveHour(c.At), c.Kind, c.ID, liveWhere(c.Topic, c.Lane))
-	if len(c.Fields) > 0 {
-		text += "  " + strings.Join(c.Fields, ",")
-	}
-	if c.Reason != "" {
-		text += "  " + c.Reason
-	}
+	by := ""
 	if c.Actor != "" {
-		text += "  by " + c.Actor
+		by = "by " + c.Actor
 	}
-	return text
+	text := fmt.Sprintf("%s  %-9s %s", liveHour(c.At), c.Kind, c.ID)
+	return apart(text, liveWhere(c.Topic, c.Lane), strings.Join(c.Fields, ","), c.Reason, by)
 }
 
 func attemptLine(a *client.StreamAttempt) string {
-	text := fmt.Sprintf("%s  %-9s %s  %s  attempt %d",
-		liveHour(a.StartedAt), a.Verdict, a.ID, liveWhere(a.Topic, a.Lane), a.N)
-	switch {
-	case a.Status != 0:
-		text += fmt.Sprintf("  status %d", a.Status)
-	case a.ErrorClass != "":
-		text += "  " + a.ErrorClass
+	result, took := a.ErrorClass, ""
+	if a.Status != 0 {
+		result = fmt.Sprintf("status %d", a.Status)
 	}
 	if a.DurationMS != nil {
-		text += "  " + output.Milliseconds(*a.DurationMS)
+		took = output.Milliseconds(*a.DurationMS)
 	}
-	if a.Reason != "" {
-		text += "  " + a.Reason
-	}
-	return text
+	text := fmt.Sprintf("%s  %-9s %s", liveHour(a.StartedAt), a.Verdict, a.ID)
+	return apart(text, liveWhere(a.Topic, a.Lane), fmt.Sprintf("attempt %d", a.N), result, took, a.Reason)
+}
+
+// apart joins the texts that are not empty, with two spaces between.
+func apart(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "  ")
 }
 
 func liveWhere(topic, lane string) string {

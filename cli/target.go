@@ -45,7 +45,16 @@ const (
 )
 
 // targetFlags are the flags of a command that choose the server.
-type targetFlags struct{ Server, Context, TokenFile, Namespace string }
+type targetFlags struct {
+	// Server to call ($RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080.
+	Server string `group:"output" in:"none" placeholder:"URL"`
+	// Context to use ($RINGBACK_CONTEXT). Default: that of .ringback.toml, else the current one.
+	Context string `group:"output" in:"none" placeholder:"NAME"`
+	// File with the token ($RINGBACK_TOKEN_FILE; $RINGBACK_TOKEN is the token itself). Default: that of the context.
+	TokenFile string `group:"output" in:"none" placeholder:"FILE"`
+	// Namespace, for root tokens ($RINGBACK_NAMESPACE).
+	Namespace string `group:"output" in:"none" placeholder:"NAME"`
+}
 
 // serverTarget is a server, and where the settings came from.
 type serverTarget struct {
