@@ -190,15 +190,12 @@ func toNode(v any) *yaml.Node {
 			tag = "!!float"
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
-	case string:
-		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
-		if utf8text.HasInvisible(v) {
+	default: // a text, a boolean or null
+		node := new(yaml.Node)
+		_ = node.Encode(v) // it has a form in YAML
+		if text, ok := v.(string); ok && utf8text.HasInvisible(text) {
 			node.Style = yaml.DoubleQuotedStyle // the only one with escapes
 		}
 		return node
-	default:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	}
 }
