@@ -23,7 +23,7 @@ type backupCommand struct {
 func (c *backupCommand) Run(ctx context.Context, p *process) error {
 	made, err := app.Backup(ctx, c.Store, c.To)
 	if err != nil {
-		return copyError(err)
+		return storeError(err)
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s holds %d jobs\n", made.Path, made.Jobs)
 	return err
@@ -44,7 +44,7 @@ type restoreCommand struct {
 func (c *restoreCommand) Run(ctx context.Context, p *process) error {
 	made, err := app.Restore(ctx, c.From, c.Store, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if err != nil {
-		return copyError(err)
+		return storeError(err)
 	}
 	if _, err := fmt.Fprintf(p.stdout, "%s holds %d jobs\n", made.Path, made.Jobs); err != nil {
 		return err
@@ -55,9 +55,10 @@ func (c *restoreCommand) Run(ctx context.Context, p *process) error {
 	return err
 }
 
-// copyError makes an error that a retry cannot fix a usageError.
-func copyError(err error) error {
-	if errors.Is(err, app.ErrNoFile) || errors.Is(err, app.ErrSeveralStores) {
+// storeError makes an error that a retry cannot fix a usageError.
+func storeError(err error) error {
+	_, isSetting := errors.AsType[*app.SettingError](err)
+	if isSetting || errors.Is(err, app.ErrNoFile) || errors.Is(err, app.ErrSeveralStores) {
 		return &usageError{err}
 	}
 	return err

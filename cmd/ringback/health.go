@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/internal/inbox"
 )
 
@@ -57,7 +58,10 @@ func (c *healthCommand) Run(ctx context.Context, p *process) error {
 }
 
 // healthProbe is a health URL and the status value that it must report.
-type healthProbe struct{ url, want string }
+type healthProbe struct {
+	server     *client.Client
+	path, want string
+}
 
 // probe returns the probe of the flags, or an error that names the invalid flag.
 func (c *healthCommand) probe() (healthProbe, error) {
@@ -74,48 +78,40 @@ func (c *healthCommand) probe() (healthProbe, error) {
 	if host == "" { // serve listens on all addresses
 		host = "0.0.0.0"
 	}
-	q := healthProbe{"/readyz", "ready"}
-	if c.Live {
-		q = healthProbe{"/healthz", "alive"}
-	}
-	q.url = "http://" + callableAddr(net.JoinHostPort(host, port)) + q.url
-	if _, err := url.Parse(q.url); err != nil {
+	// No proxy of the environment: only the process itself may respond.
+	server, err := client.New("http://"+callableAddr(net.JoinHostPort(host, port)),
+		client.Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	if err != nil {
 		return healthProbe{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
 	}
-	return q, nil
+	if c.Live {
+		return healthProbe{server, "/healthz", "alive"}, nil
+	}
+	return healthProbe{server, "/readyz", "ready"}, nil
 }
 
 // run makes the request; nil: Ringback reported the wanted status.
 func (q healthProbe) run(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within %s", timeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url, http.NoBody)
-	if err != nil {
-		return fmt.Errorf("GET %s: %w", q.url, err)
-	}
-	// No proxy of the environment and no redirect: only the process itself may respond.
-	transport := &http.Transport{DisableKeepAlives: true}
-	client := &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
+	target := q.server.String() + q.path
+	resp, err := q.server.Do(ctx, http.MethodGet, q.path, nil, nil)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the URL
 		}
-		return fmt.Errorf("GET %s: %w", q.url, err)
+		return fmt.Errorf("GET %s: %w", target, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s%s", q.url, resp.Status, problemDetail(resp.Body))
+		return fmt.Errorf("GET %s: %s%s", target, resp.Status, problemDetail(resp.Body))
 	}
 	// A 200 is not enough: other servers send it as well.
 	var answer struct {
 		Status string `json:"status"`
 	}
 	if json.NewDecoder(io.LimitReader(resp.Body, maxHealthBody)).Decode(&answer) != nil || answer.Status != q.want {
-		return fmt.Errorf("GET %s: %s without status %q: the server is not Ringback", q.url, resp.Status, q.want)
+		return fmt.Errorf("GET %s: %s without status %q: the server is not Ringback", target, resp.Status, q.want)
 	}
 	return nil
 }

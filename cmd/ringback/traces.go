@@ -36,24 +36,20 @@ func describeTraces(c *otlp.Config) string {
 
 // runApp runs the service until ctx ends, and exports its spans if the environment says so.
 func runApp(ctx context.Context, options app.Options, exporter *otlp.Config, started func(*app.App)) error {
-	if exporter == nil {
-		return runUntraced(ctx, options, started)
+	if exporter != nil {
+		spans := exporter.Start(options.Logger)
+		options.TracerProvider = spans
+		options.Logger.Info("exporting traces", "endpoint", exporter.Endpoint.Redacted(), "from", exporter.From)
+		var ended atomic.Int64 // when the stop began
+		defer context.AfterFunc(ctx, func() { ended.Store(time.Now().UnixNano()) })()
+		defer func() {
+			left := maxTraceFlush
+			if began := ended.Load(); began != 0 {
+				left = min(left, options.Grace-time.Since(time.Unix(0, began)))
+			}
+			flushTraces(ctx, spans, max(left, minTraceFlush), options.Logger)
+		}()
 	}
-	spans := exporter.Start(options.Logger)
-	options.TracerProvider = spans
-	options.Logger.Info("exporting traces", "endpoint", exporter.Endpoint.Redacted(), "from", exporter.From)
-	var ended atomic.Int64 // when the stop began
-	defer context.AfterFunc(ctx, func() { ended.Store(time.Now().UnixNano()) })()
-	err := runUntraced(ctx, options, started)
-	left := maxTraceFlush
-	if began := ended.Load(); began != 0 {
-		left = min(left, options.Grace-time.Since(time.Unix(0, began)))
-	}
-	flushTraces(ctx, spans, max(left, minTraceFlush), options.Logger)
-	return err
-}
-
-func runUntraced(ctx context.Context, options app.Options, started func(*app.App)) error {
 	a, err := app.New(ctx, options)
 	if err != nil {
 		return err

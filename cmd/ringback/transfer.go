@@ -43,7 +43,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 		fmt.Fprint(report, app.LedgerTable(app.LedgerColumn{Title: "JOBS", Ledger: ledger}))
 	}
 	if err != nil {
-		return transferError(err)
+		return storeError(err)
 	}
 	_, err = fmt.Fprintf(report, "exported %d jobs\n", ledger.Jobs())
 	return err
@@ -69,7 +69,7 @@ func (c *importCommand) Run(ctx context.Context, p *process) error {
 	case c.Accept:
 		n, err := app.AcceptImports(ctx, o)
 		if err != nil {
-			return transferError(err)
+			return storeError(err)
 		}
 		_, err = fmt.Fprintf(p.stdout, "%d imports were not complete: what they have stored is kept\n", n)
 		return err
@@ -86,13 +86,13 @@ func (c *importCommand) Run(ctx context.Context, p *process) error {
 	}
 	switch {
 	case err != nil:
-		return transferError(err)
-	case result.Accepted:
-		_, err = fmt.Fprintf(p.stdout, "nothing to do: what was imported from this file was accepted at "+
-			"%s\n", result.DoneAt.Format(time.RFC3339))
-	case !result.DoneAt.IsZero():
-		_, err = fmt.Fprintf(p.stdout, "nothing to do: this file was imported at "+
-			"%s\n", result.DoneAt.Format(time.RFC3339))
+		return storeError(err)
+	case result.Accepted || !result.DoneAt.IsZero():
+		what := "this file was imported"
+		if result.Accepted {
+			what = "what was imported from this file was accepted"
+		}
+		_, err = fmt.Fprintf(p.stdout, "nothing to do: %s at %s\n", what, result.DoneAt.Format(time.RFC3339))
 	default:
 		_, err = fmt.Fprintf(p.stdout, "imported %d jobs; %d were there\n", result.Created, result.Existing)
 	}
@@ -110,14 +110,6 @@ func (f *storeFlags) options(p *process, file string) app.TransferOptions {
 		},
 		File: file, Stdin: os.Stdin, Stdout: p.stdout,
 	}
-}
-
-// transferError makes an error that a retry cannot mend a usageError.
-func transferError(err error) error {
-	if _, ok := errors.AsType[*app.SettingError](err); ok {
-		return &usageError{err}
-	}
-	return err
 }
 
 // progressEvery is the interval at which a progress is drawn.
