@@ -166,17 +166,15 @@ func (s *session) follow(ctx context.Context, answer json.RawMessage) error {
 
 // workEnded prints work that has ended, and returns an error if it did not do all.
 func (s *session) workEnded(w *client.Work) error {
-	if s.out.ForPeople() {
-		text := fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", w.Action, w.ID, w.State, words.Number(w.Done),
-			words.Number(w.Failed), words.Number(w.Skipped))
-		if _, err := fmt.Fprintln(s.Stdout, output.Printable(text)); err != nil {
-			return err
-		}
-		for _, f := range w.Failures {
+	text := fmt.Sprintf("%s %s is %s: %s done, %s failed, %s skipped", w.Action, w.ID, w.State, words.Number(w.Done),
+		words.Number(w.Failed), words.Number(w.Skipped))
+	if err := s.out.OneLine(output.Printable(text), w.Raw); err != nil {
+		return err
+	}
+	for _, f := range w.Failures {
+		if s.out.ForPeople() {
 			s.say("  %s %s", output.Printable(f.ID), output.Printable(f.Reason))
 		}
-	} else if err := s.out.One(w.Raw); err != nil {
-		return err
 	}
 	if w.State != "done" || w.Failed > 0 {
 		return &ExitError{Code: failed}

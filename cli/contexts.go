@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 
@@ -155,13 +154,11 @@ func (c *listContexts) Run(p *output.Printer) error {
 	list := p.List(views["contexts"])
 	for _, name := range all.Names() {
 		context := all.Contexts[name]
-		row := requestFields{}
-		row.Set("name", name)
-		row.Set("current", name == all.Current)
-		row.Set("server", context.Server)
-		row.Set("namespace", context.Namespace)
-		row.Set("token_file", context.TokenFile)
-		if err := list.Add(row.Encode()); err != nil {
+		row := map[string]any{
+			"name": name, "current": name == all.Current, "server": context.Server, "namespace": context.Namespace,
+			"token_file": context.TokenFile,
+		}
+		if err := list.Add(row); err != nil {
 			return err
 		}
 	}
@@ -193,9 +190,5 @@ func (c *showContext) Run(p *output.Printer, e *Environment) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(target)
-	if err != nil {
-		return err
-	}
-	return p.One(raw)
+	return p.One(target)
 }

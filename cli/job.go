@@ -124,16 +124,14 @@ func (s *session) newJob(command *kong.Node) (*apiRequest, error) {
 
 // registered prints a job that was registered. repeated is as for endedText.
 func (s *session) registered(answer json.RawMessage, repeated bool) error {
-	if !s.out.ForPeople() {
-		return s.out.One(answer)
-	}
 	job := output.Texts(answer)
 	if state := client.State(job["state"]); state.Ended() {
-		_, err := fmt.Fprintln(s.Stdout, endedText(job["id"], state, repeated))
-		return err
+		return s.out.OneLine(endedText(job["id"], state, repeated), answer)
 	}
-	_, err := fmt.Fprintf(s.Stdout, "registered %s\n", job["id"])
-	s.say("ringback explain %s says what becomes of it", job["id"])
+	err := s.out.OneLine("registered "+job["id"], answer)
+	if s.out.ForPeople() {
+		s.say("ringback explain %s says what becomes of it", job["id"])
+	}
 	return err
 }
 
@@ -284,11 +282,7 @@ func (s *session) wait(ctx context.Context, id string, timeout time.Duration, an
 
 // ended prints a job that has ended, and returns an error unless it was delivered.
 func (s *session) ended(j *job) error {
-	if !s.out.ForPeople() {
-		if err := s.out.One(j.Raw); err != nil {
-			return err
-		}
-	} else if _, err := fmt.Fprintln(s.Stdout, j.Headline()); err != nil {
+	if err := s.out.OneLine(j.Headline(), j.Raw); err != nil {
 		return err
 	}
 	if j.State != client.Delivered {

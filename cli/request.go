@@ -51,8 +51,8 @@ func (f requestFields) Set(name string, value any) {
 }
 
 // Encode returns the object. json.Marshal would change the white space of the values.
-func (f requestFields) Encode() []byte {
-	b := []byte{'{'}
+func (f requestFields) Encode() json.RawMessage {
+	b := json.RawMessage{'{'}
 	for i, name := range slices.Sorted(maps.Keys(f)) {
 		if i > 0 {
 			b = append(b, ", "...)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -90,11 +89,7 @@ func (c *signCommand) Run(p *output.Printer, e *Environment) error {
 	for _, h := range headers {
 		row[strings.ToLower(h[0])] = h[1]
 	}
-	raw, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
-	return p.One(raw)
+	return p.One(row)
 }
 
 // timeOr reads a time; empty: now.

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-
 	"github.com/ringback/ringback/cli/output"
 )
 
@@ -20,11 +18,7 @@ func (c *simulateCommand) Run(p *output.Printer) error {
 	}
 	list := p.List(views["planned"])
 	for _, attempt := range attempts {
-		raw, err := json.Marshal(attempt.Row(start))
-		if err != nil {
-			return err
-		}
-		if err := list.Add(raw); err != nil {
+		if err := list.Add(attempt.Row(start)); err != nil {
 			return err
 		}
 	}

@@ -90,18 +90,14 @@ func (c *tailCommand) watch(ctx context.Context, s *session, from *client.Client
 
 // printEvent prints an event: a line for people, or the event with its kind as event.
 func (s *session) printEvent(event *client.StreamEvent) error {
-	if s.out.ForPeople() {
-		line := liveLine(event)
-		if line == "" {
-			return nil
-		}
-		_, err := fmt.Fprintln(s.Stdout, line)
-		return err
+	line := liveLine(event)
+	if line == "" && s.out.ForPeople() {
+		return nil
 	}
 	all := requestFields{}
 	if err := json.Unmarshal(event.Data, &all); err != nil {
 		return fmt.Errorf("an event is not an object: %w", err)
 	}
 	all.Set("event", event.Kind)
-	return s.out.One(all.Encode())
+	return s.out.OneLine(line, all.Encode())
 }

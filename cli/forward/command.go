@@ -2,7 +2,6 @@ package forward
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,25 +28,12 @@ func Command(ctx context.Context, flags *Flags, o Options, out *output.Printer, 
 	o.Report = func(d Delivery) {
 		mu.Lock()
 		defer mu.Unlock()
-		if err := d.print(out); err != nil {
+		if err := out.OneLine(d.line(out.Colored), d); err != nil {
 			failed = err
 			cancel()
 		}
 	}
 	return errors.Join(Run(ctx, o), failed)
-}
-
-// print prints a delivery: a line for people, or JSON.
-func (d *Delivery) print(out *output.Printer) error {
-	if out.ForPeople() {
-		_, err := fmt.Fprintln(out.Out, d.line(out.Colored))
-		return err
-	}
-	raw, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	return out.One(raw)
 }
 
 // line is a delivery for people. The status has the colour of a state.

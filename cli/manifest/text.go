@@ -64,11 +64,7 @@ func (p *Plan) Print(out *output.Printer) error {
 	}
 	list := out.List(nil)
 	for _, c := range p.Changes {
-		text, err := json.Marshal(c)
-		if err == nil {
-			err = list.Add(text)
-		}
-		if err != nil {
+		if err := list.Add(c); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"encoding/json"
 	"fmt"
 )
 
@@ -19,8 +18,12 @@ type List struct {
 // List begins a list.
 func (p *Printer) List(view View) *List { return &List{p: p, view: view} }
 
-// Add prints a thing, or keeps it for the next page of a table.
-func (l *List) Add(raw json.RawMessage) error {
+// Add prints a thing, or what has its JSON, or keeps it for the next page of a table.
+func (l *List) Add(thing any) error {
+	raw, err := encode(thing)
+	if err != nil {
+		return err
+	}
 	l.items++
 	switch {
 	case l.p.filter != nil:

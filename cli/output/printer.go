@@ -75,9 +75,13 @@ func (p *Printer) Format() Format { return p.format }
 // ForPeople reports whether the output is for people.
 func (p *Printer) ForPeople() bool { return p.filter == nil && (p.format == Table || p.format == Wide) }
 
-// One prints a thing: for people its members below each other, the lists inside of it as tables after them.
-func (p *Printer) One(raw json.RawMessage) error {
+// One prints a thing, or what has its JSON: for people its members below each other, the lists inside of it as tables
+// after them.
+func (p *Printer) One(thing any) error {
+	raw, err := encode(thing)
 	switch {
+	case err != nil:
+		return err
 	case p.filter != nil:
 		return p.filtered(raw)
 	case p.format == JSON:
@@ -87,6 +91,26 @@ func (p *Printer) One(raw json.RawMessage) error {
 	default:
 		return p.line(raw)
 	}
+}
+
+// OneLine prints a thing as One does, but for people a line about it.
+func (p *Printer) OneLine(text string, thing any) error {
+	if p.ForPeople() {
+		_, err := fmt.Fprintln(p.Out, text)
+		return err
+	}
+	return p.One(thing)
+}
+
+// encode returns the JSON of a thing.
+func encode(thing any) (json.RawMessage, error) {
+	switch raw := thing.(type) {
+	case json.RawMessage:
+		return raw, nil
+	case []byte:
+		return raw, nil
+	}
+	return json.Marshal(thing)
 }
 
 // Document prints one JSON document, indented, whatever the format.
