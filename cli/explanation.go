@@ -126,9 +126,9 @@ func attemptText(a *client.Attempt) string {
 }
 
 // outlook says what the job waits for and what happens next.
-func (j *job) outlook(now time.Time) []string {
-	var all []string
+func (j *job) outlook(now time.Time) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	w := j.WaitingFor
 	switch {
 	case j.State.Ended():
 		if j.State == client.Dead {
@@ -141,26 +141,46 @@ func (j *job) outlook(now time.Time) []string {
 		return all
 	case j.State == client.Running:
 		say("Now: an attempt is being made%s.", j.to())
-	default:
-		if w := j.WaitingFor; w != nil {
-			say("Now: it waits%s.", until(w.Until, now))
-			say("     %s", w.Facts)
-			if command := remedyCommand(w.Remedy); command != "" {
-				say("     %s", command)
-			}
+	case w != nil:
+		say("Now: it waits%s.", until(w.Until, now))
+		say("     %s", w.Facts)
+		if command := remedyCommand(w.Remedy); command != "" {
+			say("     %s", command)
 		}
-		if w := j.WaitingFor; w != nil && w.Kind == "end" {
+		if w.Kind == "end" {
 			return all // its facts say what happens next
 		}
-		if at := j.notBefore(); at.After(now) {
-			say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock),
-				output.Span(at.Sub(now)))
-		} else {
-			say("Next: attempt %d%s, as soon as nothing keeps it.", j.AttemptsMade+1, j.to())
-		}
 	}
-	all = append(all, j.afterwards()...)
+	if at := j.notBefore(); j.State != client.Running && at.After(now) {
+		say("Next: attempt %d%s at %s (in %s), not before.", j.AttemptsMade+1, j.to(), at.UTC().Format(clock),
+			output.Span(at.Sub(now)))
+	} else if j.State != client.Running {
+		say("Next: attempt %d%s, as soon as nothing keeps it.", j.AttemptsMade+1, j.to())
+	}
+	if j.Effective == nil || j.RetriesLeft == nil {
+		return all
+	}
+	if left := *j.RetriesLeft; left <= 0 {
+		say("Then: it is the last one. If it fails, the job is dead (exhausted).")
+	} else {
+		say("Then: if it fails, the next one follows after %s or a little longer; %s until the job is dead (exhausted).",
+			j.nextRung(left), words.Count(int64(left), "more retry"))
+	}
+	if !j.ExpiresAt.IsZero() {
+		say("It expires at %s.", j.ExpiresAt.UTC().Format(clock))
+	} else if j.Effective.MaxAge > 0 {
+		say("It is also dead when it has been due for %s (max_age).", units.FormatDuration(j.Effective.MaxAge))
+	}
 	return all
+}
+
+// nextRung is the wait after the next attempt, if it fails.
+func (j *job) nextRung(left int) string {
+	ladder := j.Effective.Ladder
+	if len(ladder) == 0 {
+		return "a while"
+	}
+	return units.FormatDuration(ladder[min(max(j.Effective.Retries-left, 0), len(ladder)-1)])
 }
 
 // notBefore is the earliest time of the next attempt.
@@ -177,33 +197,6 @@ func (j *job) to() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", j.Method, j.Effective.URL)
-}
-
-// afterwards says what follows if the next attempt fails.
-func (j *job) afterwards() []string {
-	if j.Effective == nil || j.RetriesLeft == nil {
-		return nil
-	}
-	var all []string
-	switch left, ladder := *j.RetriesLeft, j.Effective.Ladder; {
-	case left <= 0:
-		all = append(all, "Then: it is the last one. If it fails, the job is dead (exhausted).")
-	default:
-		rung := min(max(j.Effective.Retries-left, 0), len(ladder)-1)
-		wait := "a while"
-		if rung >= 0 {
-			wait = units.FormatDuration(ladder[rung])
-		}
-		all = append(all, fmt.Sprintf("Then: if it fails, the next one follows after %s or a little longer; %s until "+
-			"the job is dead (exhausted).", wait, words.Count(int64(left), "more retry")))
-	}
-	if !j.ExpiresAt.IsZero() {
-		all = append(all, fmt.Sprintf("It expires at %s.", j.ExpiresAt.UTC().Format(clock)))
-	} else if j.Effective.MaxAge > 0 {
-		all = append(all, fmt.Sprintf("It is also dead when it has been due for %s (max_age).",
-			units.FormatDuration(j.Effective.MaxAge)))
-	}
-	return all
 }
 
 // remedyCommand is the command for a remedy; empty: there is none.

@@ -27,7 +27,7 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 	var seed []byte
 	if file, is := in.(*os.File); is {
 		if seed, err = examineJobs(name, file); err != nil {
-			return lineError(err)
+			return err
 		}
 	}
 	if newIDs {
@@ -50,7 +50,7 @@ func (s *session) registerFile(ctx context.Context, name string, newIDs bool) er
 
 // registerLines registers lines, and prints why some were refused.
 func (s *session) registerLines(
-	ctx context.Context, lines iter.Seq2[int, jobLine], seed []byte, t *lineTally,
+	ctx context.Context, lines iter.Seq2[jobLine, error], seed []byte, t *lineTally,
 ) error {
 	to, err := s.newClient(fileRetries)
 	if err != nil {
@@ -58,13 +58,12 @@ func (s *session) registerLines(
 	}
 	var invalid error
 	texts := func(yield func([]byte) bool) {
-		for line, l := range lines {
-			if l.Err != nil {
-				invalid = lineError(l.Err)
+		for l, err := range lines {
+			if invalid = err; err != nil {
 				return
 			}
-			t.Add(line)
-			if !yield(lineText(line, l, seed)) {
+			t.Add(l.Number)
+			if !yield(l.text(seed)) {
 				return
 			}
 		}
@@ -98,10 +97,10 @@ func outcomeOf(r *client.Result) lineOutcome {
 	}
 }
 
-// lineText returns the job of a line with an id.
-func lineText(line int, l jobLine, seed []byte) []byte {
+// text returns the job of a line with an id.
+func (l jobLine) text(seed []byte) []byte {
 	if l.Job["id"] == nil {
-		l.Job.Set("id", jobLineID(seed, line))
+		l.Job.Set("id", jobLineID(seed, l.Number))
 	}
 	return l.Job.Encode()
 }
@@ -110,30 +109,22 @@ func lineText(line int, l jobLine, seed []byte) []byte {
 const maxPrinted = 500
 
 // printFile prints the registration of a file as a command of curl.
-func (s *session) printFile(lines iter.Seq2[int, jobLine], seed []byte) error {
+func (s *session) printFile(lines iter.Seq2[jobLine, error], seed []byte) error {
 	var texts []string
-	for line, l := range lines {
-		if l.Err != nil {
-			return lineError(l.Err)
+	for l, err := range lines {
+		if err != nil {
+			return err
 		}
 		if len(texts) == maxPrinted {
 			return usagef("--output curl: the file has more than %d jobs, which are too many for one request",
 				maxPrinted)
 		}
-		texts = append(texts, string(lineText(line, l, seed)))
+		texts = append(texts, string(l.text(seed)))
 	}
 	return s.printRequest(&apiRequest{
 		Method: http.MethodPost, Path: "/v1/batch",
 		Body: requestFields{"jobs": json.RawMessage("[" + strings.Join(texts, ",\n") + "]")},
 	})
-}
-
-// lineError makes the error of a line that is no job a usageError.
-func lineError(err error) error {
-	if errors.Is(err, errInvalidLine) {
-		return &usageError{Err: err}
-	}
-	return err
 }
 
 // input opens a file; - is the standard input.

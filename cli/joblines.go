@@ -21,9 +21,6 @@ import (
 // maxLine bounds a line, in bytes.
 const maxLine = 64 << 20
 
-// errInvalidLine is the error of a line that is no job.
-var errInvalidLine = errors.New("is not a JSON object")
-
 // jobLineID returns the id of a line without one: the same one for the same content of the file, or without a seed a
 // new one.
 func jobLineID(seed []byte, line int) string {
@@ -34,45 +31,47 @@ func jobLineID(seed []byte, line int) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// A jobLine is a line of a file that is not empty, or the error that ends it.
+// A jobLine is a line of a file that is not empty.
 type jobLine struct {
-	Job requestFields
-	Err error
+	Number int
+	Job    requestFields
 }
 
-// jobLines returns the lines of a file by number.
-func jobLines(name string, in io.Reader) iter.Seq2[int, jobLine] {
-	return func(yield func(int, jobLine) bool) {
+// jobLines returns the lines of a file, and the error that ends it.
+func jobLines(name string, in io.Reader) iter.Seq2[jobLine, error] {
+	return func(yield func(jobLine, error) bool) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(nil, maxLine)
-		line := 0
-		for lines.Scan() {
-			line++
-			// in the middle a mark is that of a file that was appended to another
-			text, err := utf8text.Trim(lines.Bytes())
+		line := 1
+		for ; lines.Scan(); line++ {
+			job, err := readJobLine(lines.Bytes())
 			if err != nil {
-				yield(line, jobLine{Err: fmt.Errorf("%s: line %d %w: it %w", name, line, errInvalidLine, err)})
+				yield(jobLine{}, usagef("%s: line %d is not a JSON object: %w", name, line, err))
 				return
 			}
-			text = bytes.TrimSpace(text)
-			if len(text) == 0 {
-				continue
-			}
-			var job requestFields
-			if err := json.Unmarshal(text, &job); err != nil || job == nil {
-				yield(line,
-					jobLine{Err: fmt.Errorf("%s: line %d %w: %s",
-						name, line, errInvalidLine, text[:min(len(text), 40)])})
-				return
-			}
-			if !yield(line, jobLine{Job: job}) {
+			if job != nil && !yield(jobLine{line, job}, nil) {
 				return
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(line+1, jobLine{Err: fmt.Errorf("read %s: line %d: %w", name, line+1, err)})
+			yield(jobLine{}, fmt.Errorf("read %s: line %d: %w", name, line, err))
 		}
 	}
+}
+
+// readJobLine reads a line; nil: it is empty.
+func readJobLine(line []byte) (job requestFields, err error) {
+	text, err := utf8text.Trim(line) // in the middle a mark is that of a file that was appended to another
+	if err != nil {
+		return nil, fmt.Errorf("it %w", err)
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return nil, nil //nolint:nilnil // an empty line has no job
+	}
+	if err := json.Unmarshal(text, &job); err != nil || job == nil {
+		return nil, errors.New(string(text[:min(len(text), 40)]))
+	}
+	return job, nil
 }
 
 // examineJobs reads a regular file, so that one with an invalid line is refused as a whole, and returns the hash of its
@@ -82,9 +81,9 @@ func examineJobs(name string, file *os.File) ([]byte, error) {
 		return nil, err
 	}
 	content := sha256.New()
-	for _, l := range jobLines(name, io.TeeReader(file, content)) {
-		if l.Err != nil {
-			return nil, l.Err
+	for _, err := range jobLines(name, io.TeeReader(file, content)) {
+		if err != nil {
+			return nil, err
 		}
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
