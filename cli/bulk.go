@@ -115,7 +115,7 @@ func (c *bulk) ask(ctx context.Context, s *session, action string, answer json.R
 	if !count.Exact {
 		atLeast = "at least "
 	}
-	question := fmt.Sprintf("%s %s%s?", strings.ToUpper(action[:1])+action[1:], atLeast, words.Count(count.Matched, "job"))
+	question := fmt.Sprintf("%s %s%s?", words.UpperFirst(action), atLeast, words.Count(count.Matched, "job"))
 	return true, s.confirm(ctx, question, false)
 }
 

@@ -163,8 +163,8 @@ func (j *job) outlook(now time.Time) (all []string) {
 	if left := *j.RetriesLeft; left <= 0 {
 		say("Then: it is the last one. If it fails, the job is dead (exhausted).")
 	} else {
-		say("Then: if it fails, the next one follows after %s or a little longer; %s until the job is dead (exhausted).",
-			j.nextRung(left), words.Count(int64(left), "more retry"))
+		say("Then: if it fails, the next one follows after %s or a little longer; %s until the job is dead "+
+			"(exhausted).", j.nextRung(left), words.Count(int64(left), "more retry"))
 	}
 	if !j.ExpiresAt.IsZero() {
 		say("It expires at %s.", j.ExpiresAt.UTC().Format(clock))

@@ -66,25 +66,22 @@ func (m *measure) judge() (state CheckState, datum string, err error) {
 	if !two {
 		crit = warn
 	}
-	var limits [2]float64
-	for i, text := range []string{warn, crit} {
-		if limits[i], err = m.limit(strings.TrimSpace(text)); err != nil {
-			return 0, "", fmt.Errorf("--%s: %q is not a limit: use WARN,CRIT",
-				strings.ReplaceAll(strings.TrimSuffix(m.Name, "_open"), "_", "-"), m.Limits)
-		}
+	warning, err := m.limit(warn)
+	critical, err2 := m.limit(crit)
+	if err != nil || err2 != nil {
+		return 0, "", fmt.Errorf("--%s: %q is not a limit: use WARN,CRIT",
+			strings.ReplaceAll(strings.TrimSuffix(m.Name, "_open"), "_", "-"), m.Limits)
 	}
-	datum += fmt.Sprintf(";%v;%v", limits[0], limits[1])
-	switch {
-	case m.Value >= limits[1]:
-		return CheckCritical, datum, nil
-	case m.Value >= limits[0]:
-		return CheckWarning, datum, nil
+	if m.Value >= critical {
+		state = CheckCritical
+	} else if m.Value >= warning {
+		state = CheckWarning
 	}
-	return CheckOK, datum, nil
+	return state, datum + fmt.Sprintf(";%v;%v", warning, critical), nil
 }
 
 func (m *measure) limit(text string) (float64, error) {
-	if m.Unit == "" {
+	if text = strings.TrimSpace(text); m.Unit == "" {
 		return strconv.ParseFloat(text, 64)
 	}
 	d, err := units.ParseDuration(text)

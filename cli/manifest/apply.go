@@ -47,22 +47,17 @@ func (p *Plan) Apply(ctx context.Context, call Server, done func(c *Change)) err
 }
 
 // phases returns the changes of each kind in order: first what is written, then what is removed.
-func (p *Plan) phases() [][]*Change {
-	var phases [][]*Change
-	for _, remove := range []bool{false, true} {
-		order := slices.Clone(kinds)
-		if remove {
-			slices.Reverse(order)
-		}
-		for _, kind := range order {
-			var some []*Change
-			for _, c := range p.Changes {
-				if c.Kind == kind && (c.Action == Remove) == remove {
-					some = append(some, c)
-				}
-			}
-			phases = append(phases, some)
-		}
+func (p *Plan) phases() (phases [][]*Change) {
+	add := func(kind Kind, remove bool) {
+		phases = append(phases, slices.DeleteFunc(slices.Clone(p.Changes), func(c *Change) bool {
+			return c.Kind != kind || (c.Action == Remove) != remove
+		}))
+	}
+	for _, kind := range kinds {
+		add(kind, false)
+	}
+	for _, kind := range slices.Backward(kinds) {
+		add(kind, true)
 	}
 	return phases
 }

@@ -57,32 +57,21 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 	if managedBy == "" {
 		b.WriteString("# managed_by: NAME   # required: what these files manage is marked with it\n")
 	}
-	all := make(map[string]any)
+	root := &yaml.Node{Kind: yaml.MappingNode}
 	if managedBy != "" {
-		all["managed_by"] = managedBy
+		root.Content = append(root.Content, toNode("managed_by"), toNode(managedBy))
 	}
 	for _, kind := range kinds {
 		if len(tree[kind]) > 0 {
-			all[string(kind)+"s"] = tree[kind]
+			root.Content = append(root.Content, toNode(string(kind)+"s"), toNode(tree[kind]))
 		}
 	}
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if err := e.Encode(ordered(all)); err != nil {
+	if err := e.Encode(root); err != nil {
 		return nil, nil, fmt.Errorf("write YAML: %w", err)
 	}
 	slices.Sort(left)
 	// they are in double quotes
 	return []byte(utf8text.ReplaceInvisible(b.String(), utf8text.EscapeInvisible)), left, nil
-}
-
-// ordered returns the node of a file, with its keys in the order in which they are read.
-func ordered(all map[string]any) *yaml.Node {
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	for _, key := range []string{"managed_by", "topics", "lanes", "schedules"} {
-		if value, ok := all[key]; ok {
-			root.Content = append(root.Content, toNode(key), toNode(value))
-		}
-	}
-	return root
 }

@@ -50,8 +50,8 @@ func (r *resource) place(pointer string) string {
 	}
 }
 
-// Read reads files of YAML or JSON, and the files of folders. The function read returns the content of a file, and for -
-// that of the standard input. The error is an *Error with all faults, or that of a file that cannot be read.
+// Read reads files of YAML or JSON, and the files of folders. The function read returns the content of a file, and that
+// of the standard input for -. The error is an *Error with all faults, or that of a file that cannot be read.
 func Read(paths []string, read func(name string) ([]byte, error)) (*Set, error) {
 	names, err := expand(paths)
 	if err != nil {

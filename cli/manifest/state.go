@@ -34,27 +34,20 @@ const inFlight = 8
 func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int)
+	slots := make(chan struct{}, inFlight)
 	var all sync.WaitGroup
-	for range min(n, inFlight) {
-		all.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
 	for i := range n {
+		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
-		next <- i
+		all.Go(func() {
+			if err := do(ctx, i); err != nil {
+				cancel(err)
+			}
+			<-slots
+		})
 	}
-	close(next)
 	all.Wait()
 	return context.Cause(ctx)
 }

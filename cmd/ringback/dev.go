@@ -34,13 +34,6 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 	if err != nil {
 		return err
 	}
-	exporter, err := traces()
-	if err != nil {
-		return err
-	}
-	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
-		return err
-	}
 	stdout := logs.NewBuffer(p.stdout) // a blocked stdout must not block the inbox
 	defer stdout.Close(flushTime)
 	in, err := inbox.Open(ctx, c.Inbox, c.InboxKeys, stdout)
@@ -59,7 +52,7 @@ func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) er
 		}
 	})
 
-	err = runApp(ctx, options, exporter, func(a *app.App) {
+	err = p.runApp(ctx, line, options, func(a *app.App) {
 		background.Go(func() {
 			banner{
 				api: callableAddr(a.Addr()), console: !options.NoConsole, inbox: callableAddr(in.Addr()),

@@ -223,14 +223,7 @@ func (c *serveCommand) Run(ctx context.Context, line *kong.Context, p *process) 
 	if err != nil {
 		return err
 	}
-	exporter, err := traces()
-	if err != nil {
-		return err
-	}
-	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
-		return err
-	}
-	return runApp(ctx, options, exporter, func(*app.App) {})
+	return p.runApp(ctx, line, options, func(*app.App) {})
 }
 
 // check checks what app.New would refuse, except for what needs the store or the port. err is why there are no options.

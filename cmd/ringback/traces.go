@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/ringback/ringback/dispatcher/tracing/otlp"
 	"github.com/ringback/ringback/internal/app"
 )
@@ -34,8 +36,17 @@ func describeTraces(c *otlp.Config) string {
 	return "to " + c.Endpoint.Redacted() + " (" + c.From + ")"
 }
 
-// runApp runs the service until ctx ends, and exports its spans if the environment says so.
-func runApp(ctx context.Context, options app.Options, exporter *otlp.Config, started func(*app.App)) error {
+// runApp runs the service of a command until ctx ends, and exports its spans if the environment says so.
+func (p *process) runApp(
+	ctx context.Context, line *kong.Context, options app.Options, started func(*app.App),
+) error {
+	exporter, err := traces()
+	if err != nil {
+		return err
+	}
+	if options.InForce, err = p.inForce(line, options, exporter); err != nil {
+		return err
+	}
 	if exporter != nil {
 		spans := exporter.Start(options.Logger)
 		options.TracerProvider = spans
