@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,9 +63,7 @@ func (f *formatFlags) ProvidePrinter(e *Environment) (*output.Printer, error) {
 	if format == "" {
 		format, from = output.Format(e.Variables[OutputVariable]), OutputVariable
 	}
-	switch format {
-	case "", output.Table, output.Wide, output.JSON, output.JSONL, output.Curl:
-	default:
+	if format != "" && !slices.Contains(output.Formats, format) {
 		return nil, usagef("%s: %q is not table, wide, json, jsonl or curl", from, format)
 	}
 	p, err := output.New(output.Options{

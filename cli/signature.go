@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/rand"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -77,17 +78,16 @@ func (c *signCommand) Run(p *output.Printer, e *Environment) error {
 		{sign.HeaderTimestamp, strconv.FormatInt(at.Unix(), 10)},
 		{sign.HeaderSignature, signer.Sign(id, at, body)},
 	}
-	if c.Output == "" && c.JQ == "" || p.ForPeople() {
-		for _, h := range headers {
-			if _, err := fmt.Fprintf(e.Stdout, "%s: %s\n", strings.ToLower(h[0]), h[1]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	var lines strings.Builder
 	row := make(map[string]string)
 	for _, h := range headers {
-		row[strings.ToLower(h[0])] = h[1]
+		name := strings.ToLower(h[0])
+		row[name] = h[1]
+		fmt.Fprintf(&lines, "%s: %s\n", name, h[1])
+	}
+	if c.Output == "" && c.JQ == "" || p.ForPeople() {
+		_, err := io.WriteString(e.Stdout, lines.String())
+		return err
 	}
 	return p.One(row)
 }

@@ -25,6 +25,9 @@ const (
 	Curl  Format = "curl"  // the request, which is not sent
 )
 
+// Formats are all formats.
+var Formats = []Format{Table, Wide, JSON, JSONL, Curl}
+
 // Options are the settings of a Printer.
 type Options struct {
 	Out    io.Writer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"github.com/alecthomas/kong"
@@ -116,8 +117,12 @@ func (g banner) authorization() string {
 	}
 }
 
-// callableAddr returns the address at which this machine can call a listener on addr: loopback for 0.0.0.0 and [::].
+// callableAddr returns the address at which this machine can call a listener on addr: loopback for 0.0.0.0, [::] and no
+// host, which are all addresses.
 func callableAddr(addr string) string {
+	if strings.HasPrefix(addr, ":") {
+		addr = "0.0.0.0" + addr
+	}
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Unmap().IsUnspecified() {
 		return addr

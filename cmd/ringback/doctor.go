@@ -55,14 +55,11 @@ func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 // server returns the URL of the service to ask; empty: none can be known.
 func (c *doctorCommand) server() (string, error) {
 	if c.Server == "" {
-		host, port, err := net.SplitHostPort(c.Addr)
+		_, port, err := net.SplitHostPort(c.Addr)
 		if err != nil || port == "0" {
 			return "", nil //nolint:nilerr // it is a finding about the settings
 		}
-		if host == "" {
-			host = "0.0.0.0"
-		}
-		return "http://" + callableAddr(net.JoinHostPort(host, port)), nil
+		return "http://" + callableAddr(c.Addr), nil
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {

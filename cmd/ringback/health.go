@@ -71,17 +71,10 @@ func (c *healthCommand) probe() (healthProbe, error) {
 	if c.Wait < 0 || c.Wait > maxHealthWait {
 		return healthProbe{}, fmt.Errorf("wait: %s is not between 0s and %s", c.Wait, maxHealthWait)
 	}
-	host, port, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return healthProbe{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
-	}
-	if host == "" { // serve listens on all addresses
-		host = "0.0.0.0"
-	}
 	// No proxy of the environment: only the process itself may respond.
-	server, err := client.New("http://"+callableAddr(net.JoinHostPort(host, port)),
+	server, err := client.New("http://"+callableAddr(c.Addr),
 		client.Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
-	if err != nil {
+	if _, _, split := net.SplitHostPort(c.Addr); err != nil || split != nil {
 		return healthProbe{}, fmt.Errorf("addr: %q is not host:port", c.Addr)
 	}
 	if c.Live {
