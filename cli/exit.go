@@ -139,12 +139,12 @@ func fieldName(command *kong.Node, field string) string {
 	}
 	name := strings.TrimPrefix(strings.TrimLeft(field, "/?"), "where/")
 	name, _, _ = strings.Cut(name, "/")
-	values := valuesOf(command)
-	i := slices.IndexFunc(values, func(v *kong.Value) bool { return fieldOf(v) == name && v.Tag.Get("in") != "none" })
-	if i < 0 {
-		return field
+	for _, v := range slices.Backward(valuesOf(command)) { // flags before arguments
+		if fieldOf(v) == name && v.Tag.Get("in") != "none" {
+			return fmt.Sprintf("%s (%s)", flagName(v), field)
+		}
 	}
-	return fmt.Sprintf("%s (%s)", flagName(values[i]), field)
+	return field
 }
 
 // FirstLine is the first line of an error's text: the others are hints.
