@@ -109,7 +109,7 @@ type jobCommand struct {
 	// Show a job with its newest attempts.
 	//
 	//	ringback job get close-4711
-	Get one[jobID] `cmd:"" call:"GET /v1/jobs/{id}"`
+	Get plainCommand[jobID] `cmd:"" call:"GET /v1/jobs/{id}"`
 	// List jobs.
 	//
 	//	ringback job list --topic order.close --state scheduled,ready
@@ -126,13 +126,13 @@ type jobCommand struct {
 	//
 	// Done: {id} is {state}
 	// Running: {id} is running: it is cancelled after this attempt, unless that delivers it
-	Cancel change[jobID] `cmd:"" call:"DELETE /v1/jobs/{id}"`
+	Cancel changeCommand[jobID] `cmd:"" call:"DELETE /v1/jobs/{id}"`
 	// Make a scheduled job due now.
 	//
 	//	ringback job run close-4711
 	//
 	// Done: {id} is due now
-	Run change[jobID] `cmd:"" call:"POST /v1/jobs/{id}/run"`
+	Run changeCommand[jobID] `cmd:"" call:"POST /v1/jobs/{id}/run"`
 	// Send a job again that was delivered, dead or cancelled.
 	//
 	//	ringback job revive close-4711 --delay 1m
@@ -314,7 +314,7 @@ type workCommand struct {
 	// Show work with its counts.
 	//
 	//	ringback work get 0b8kq2x5
-	Get one[workID] `cmd:"" call:"GET /v1/work/{id}"`
+	Get plainCommand[workID] `cmd:"" call:"GET /v1/work/{id}"`
 	// Show the progress of work until it has ended.
 	//
 	//	ringback work wait 0b8kq2x5
@@ -324,7 +324,7 @@ type workCommand struct {
 	//	ringback work stop 0b8kq2x5
 	//
 	// Done: {id} is {state}: {done} done, {failed} failed, {skipped} skipped
-	Stop one[workID] `cmd:"" call:"POST /v1/work/{id}/stop"`
+	Stop plainCommand[workID] `cmd:"" call:"POST /v1/work/{id}/stop"`
 }
 
 type listAll struct {

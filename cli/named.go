@@ -51,28 +51,28 @@ type secretID struct {
 	ID string `arg:""`
 }
 
-// one is a command that needs nothing but a name.
-type one[N any] struct {
+// plainCommand is a command that needs nothing but a name.
+type plainCommand[N any] struct {
 	Of N `embed:""`
 	call
 }
 
-// listOf is a command that lists what belongs to a thing.
-type listOf[N any] struct {
+// listCommand is a command that lists what belongs to a thing.
+type listCommand[N any] struct {
 	Of N `embed:""`
 	page
 	call
 }
 
-// change is a command that changes a thing as its name says.
-type change[N any] struct {
+// changeCommand is a command that changes a thing as its name says.
+type changeCommand[N any] struct {
 	Of N `embed:""`
 	conditional
 	call
 }
 
-// set is a command that changes settings.
-type set[N any] struct {
+// setCommand is a command that changes settings.
+type setCommand[N any] struct {
 	Of N `embed:""`
 	assigned
 	conditional
@@ -88,16 +88,16 @@ type assigned struct {
 	File string `short:"f" in:"file" placeholder:"FILE"`
 }
 
-// remove is a command that removes a thing.
-type remove[N any] struct {
+// removeCommand is a command that removes a thing.
+type removeCommand[N any] struct {
 	Of N `embed:""`
 	confirmed
 	conditional
 	call
 }
 
-// pausing is a command that pauses a thing.
-type pausing[N any] struct {
+// pauseCommand is a command that pauses a thing.
+type pauseCommand[N any] struct {
 	Of N `embed:""`
 	pauseNote
 	conditional
@@ -110,8 +110,8 @@ type pauseNote struct {
 	Note string `placeholder:"TEXT"`
 }
 
-// addSecret is a command that adds a secret to a thing.
-type addSecret[N any] struct {
+// addSecretCommand is a command that adds a secret to a thing.
+type addSecretCommand[N any] struct {
 	Of N `embed:""`
 	newSecret
 	conditional
@@ -126,8 +126,8 @@ type newSecret struct {
 	Secret string `in:"secret" field:"secret" placeholder:"@FILE"`
 }
 
-// removeSecret is a command that removes a secret of a thing.
-type removeSecret[N any] struct {
+// removeSecretCommand is a command that removes a secret of a thing.
+type removeSecretCommand[N any] struct {
 	Of N `embed:""`
 	secretID
 	confirmed

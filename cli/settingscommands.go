@@ -8,19 +8,19 @@ type topicCommand struct {
 	// Show the policy of a topic.
 	//
 	//	ringback topic get order.close
-	Get one[topicName] `cmd:"" call:"GET /v1/topics/{topic}"`
+	Get plainCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}"`
 	// Change settings of a topic, and create it if need be.
 	//
 	//	ringback topic set order.close ladder=15s,3m,10m rate=100/s
 	//
 	// Done: {topic} has revision {revision}
-	Set set[topicName] `cmd:"" call:"PATCH /v1/topics/{topic}" create:""`
+	Set setCommand[topicName] `cmd:"" call:"PATCH /v1/topics/{topic}" create:""`
 	// Replace the whole policy of a topic.
 	//
 	//	ringback topic put order.close -f policy.json
 	//
 	// Done: {topic} has revision {revision}
-	Put set[topicName] `cmd:"" call:"PUT /v1/topics/{topic}"`
+	Put setCommand[topicName] `cmd:"" call:"PUT /v1/topics/{topic}"`
 	// Delete a topic: its policy, its secrets and the settings of its lanes.
 	//
 	//	ringback topic delete order.close
@@ -33,19 +33,19 @@ type topicCommand struct {
 	//	ringback topic pause order.close --note 'deploying the shop'
 	//
 	// Done: {topic} is paused: jobs are accepted, and wait
-	Pause pausing[topicName] `cmd:"" call:"POST /v1/topics/{topic}/pause"`
+	Pause pauseCommand[topicName] `cmd:"" call:"POST /v1/topics/{topic}/pause"`
 	// Resume a topic.
 	//
 	//	ringback topic resume order.close
 	//
 	// Done: {topic} is resumed
-	Resume change[topicName] `cmd:"" call:"POST /v1/topics/{topic}/resume"`
+	Resume changeCommand[topicName] `cmd:"" call:"POST /v1/topics/{topic}/resume"`
 	// The secrets that sign a topic's requests.
 	Secret topicSecrets `cmd:""`
 	// List the public keys with which receivers verify ed25519 signatures.
 	//
 	//	ringback topic keys order.close
-	Keys listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/keys" show:"keys"`
+	Keys listCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}/keys" show:"keys"`
 }
 
 type deleteTopic struct {
@@ -61,25 +61,25 @@ type topicSecrets struct {
 	// Add a secret. It signs beside the others.
 	//
 	//	ringback topic secret add order.close
-	Add addSecret[topicName] `cmd:"" call:"POST /v1/topics/{topic}/secrets"`
+	Add addSecretCommand[topicName] `cmd:"" call:"POST /v1/topics/{topic}/secrets"`
 	// List secrets without their values.
 	//
 	//	ringback topic secret list order.close
-	List listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/secrets" show:"secrets"`
+	List listCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}/secrets" show:"secrets"`
 	// Remove a secret.
 	//
 	//	ringback topic secret remove order.close 1f0a
 	//
 	// Asks: Remove secret {id} of {topic}? Receivers that know only this one reject requests from then on.
 	// Done: secret {id} is removed
-	Remove removeSecret[topicName] `cmd:"" call:"DELETE /v1/topics/{topic}/secrets/{id}"`
+	Remove removeSecretCommand[topicName] `cmd:"" call:"DELETE /v1/topics/{topic}/secrets/{id}"`
 }
 
 type laneCommand struct {
 	// List the lanes of a topic that have settings.
 	//
 	//	ringback lane list order.close
-	List listOf[topicName] `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
+	List listCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
 	// List the lanes that hold jobs back now, the worst first, and why.
 	//
 	//	ringback lane held -o wide
@@ -87,44 +87,44 @@ type laneCommand struct {
 	// Show the settings of a lane.
 	//
 	//	ringback lane get order.close shop.example:443
-	Get one[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}"`
+	Get plainCommand[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}"`
 	// Change settings of a lane.
 	//
 	//	ringback lane set order.close shop.example:443 lane_rate=10/s
 	//
 	// Done: {lane} of {topic} has revision {revision}
-	Set set[laneName] `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}"`
+	Set setCommand[laneName] `cmd:"" call:"PATCH /v1/topics/{topic}/lanes/{lane}"`
 	// Replace all settings of a lane.
 	//
 	//	ringback lane put order.close shop.example:443 -f lane.json
 	//
 	// Done: {lane} of {topic} has revision {revision}
-	Put set[laneName] `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}"`
+	Put setCommand[laneName] `cmd:"" call:"PUT /v1/topics/{topic}/lanes/{lane}"`
 	// Remove the settings and secrets of a lane.
 	//
 	//	ringback lane delete order.close shop.example:443
 	//
 	// Asks: Remove the settings and secrets of lane {lane} of {topic}?
 	// Done: {lane} of {topic} has the settings of its topic
-	Delete remove[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:""`
+	Delete removeCommand[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:""`
 	// Pause a lane. Jobs are still accepted.
 	//
 	//	ringback lane pause order.close shop.example:443
 	//
 	// Done: {lane} of {topic} is paused: jobs are accepted, and wait
-	Pause pausing[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/pause"`
+	Pause pauseCommand[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/pause"`
 	// Resume a lane.
 	//
 	//	ringback lane resume order.close shop.example:443
 	//
 	// Done: {lane} of {topic} is resumed
-	Resume change[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume"`
+	Resume changeCommand[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/resume"`
 	// The secrets that sign a lane's requests instead of the topic's.
 	Secret laneSecrets `cmd:""`
 	// List the public keys with which receivers verify ed25519 signatures.
 	//
 	//	ringback lane keys order.close shop.example:443
-	Keys listOf[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
+	Keys listCommand[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
 }
 
 type heldLanes struct {
@@ -141,18 +141,18 @@ type laneSecrets struct {
 	// Add a secret. It signs beside the others of the lane.
 	//
 	//	ringback lane secret add order.close shop.example:443
-	Add addSecret[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/secrets"`
+	Add addSecretCommand[laneName] `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/secrets"`
 	// List secrets without their values.
 	//
 	//	ringback lane secret list order.close shop.example:443
-	List listOf[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/secrets" show:"secrets"`
+	List listCommand[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/secrets" show:"secrets"`
 	// Remove a secret.
 	//
 	//	ringback lane secret remove order.close shop.example:443 1f0a
 	//
 	// Asks: Remove secret {id} of {lane}? Receivers that know only this one reject requests from then on.
 	// Done: secret {id} is removed
-	Remove removeSecret[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}/secrets/{id}"`
+	Remove removeSecretCommand[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}/secrets/{id}"`
 }
 
 type scheduleCommand struct {
@@ -163,43 +163,43 @@ type scheduleCommand struct {
 	// Show a schedule with its next and its last ticks.
 	//
 	//	ringback schedule get nightly
-	Get one[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}"`
+	Get plainCommand[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}"`
 	// Create or replace a schedule.
 	//
 	//	ringback schedule put nightly cron='0 3 * * *' timezone=Europe/Berlin \
 	//		job.topic=report job.url=https://shop.example/report
 	//
 	// Done: {name} is {state}; ringback schedule get {name} shows its next ticks
-	Put set[scheduleName] `cmd:"" call:"PUT /v1/schedules/{schedule}"`
+	Put setCommand[scheduleName] `cmd:"" call:"PUT /v1/schedules/{schedule}"`
 	// Remove a schedule. Jobs that it has made stay.
 	//
 	//	ringback schedule delete nightly
 	//
 	// Asks: Remove schedule {schedule}? Jobs that it has made stay.
 	// Done: {schedule} is removed
-	Delete remove[scheduleName] `cmd:"" call:"DELETE /v1/schedules/{schedule}" managed:""`
+	Delete removeCommand[scheduleName] `cmd:"" call:"DELETE /v1/schedules/{schedule}" managed:""`
 	// Register its job now, beside its ticks.
 	//
 	//	ringback schedule run nightly
 	//
 	// Done: registered {id}
-	Run one[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/run"`
+	Run plainCommand[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/run"`
 	// Pause a schedule.
 	//
 	//	ringback schedule pause nightly
 	//
 	// Done: {name} is paused
-	Pause pausing[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/pause"`
+	Pause pauseCommand[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/pause"`
 	// Resume a schedule.
 	//
 	//	ringback schedule resume nightly
 	//
 	// Done: {name} is resumed
-	Resume change[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/resume"`
+	Resume changeCommand[scheduleName] `cmd:"" call:"POST /v1/schedules/{schedule}/resume"`
 	// Show the next ticks of a schedule.
 	//
 	//	ringback schedule next nightly
-	Next one[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}" items:"next" show:"ticks"`
+	Next plainCommand[scheduleName] `cmd:"" call:"GET /v1/schedules/{schedule}" items:"next" show:"ticks"`
 	// Show the ticks of a schedule before it is stored.
 	//
 	//	ringback schedule preview --cron '0 3 * * *' --timezone Europe/Berlin
@@ -259,7 +259,7 @@ type tokenCommand struct {
 	// Show a token without its secret.
 	//
 	//	ringback token get 4Jx2mP0a
-	Get one[tokenID] `cmd:"" call:"GET /v1/tokens/{id}"`
+	Get plainCommand[tokenID] `cmd:"" call:"GET /v1/tokens/{id}"`
 	// Revoke a token.
 	//
 	//	ringback token revoke 4Jx2mP0a
@@ -299,13 +299,13 @@ type namespaceCommand struct {
 	// Show a namespace with its quota.
 	//
 	//	ringback namespace get shop
-	Get one[namespaceName] `cmd:"" call:"GET /v1/namespaces/{name}"`
+	Get plainCommand[namespaceName] `cmd:"" call:"GET /v1/namespaces/{name}"`
 	// Create a namespace, or replace its quota.
 	//
 	//	ringback namespace put shop quota.pending=100000 quota.rate=500/s
 	//
 	// Done: {namespace} has revision {revision}
-	Put set[namespaceName] `cmd:"" call:"PUT /v1/namespaces/{name}"`
+	Put setCommand[namespaceName] `cmd:"" call:"PUT /v1/namespaces/{name}"`
 	// Remove a namespace.
 	//
 	//	ringback namespace delete shop

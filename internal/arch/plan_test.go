@@ -608,8 +608,8 @@ var plan = []row{
 		pkg:    "cmd/ringback",
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours: []string{
-			"cli", "cli/output", "client", "dispatcher/tracing/otlp", "internal/app", "internal/doctor", "internal/fileread",
-			"internal/inbox", "internal/logs", "internal/utf8text", "job/units",
+			"cli", "cli/output", "client", "dispatcher/tracing/otlp", "internal/app", "internal/doctor",
+			"internal/fileread", "internal/inbox", "internal/logs", "internal/utf8text", "job/units",
 		},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
