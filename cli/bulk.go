@@ -29,11 +29,7 @@ type bulk struct {
 }
 
 // Run begins the work of the command's request.
-func (c *bulk) Run(ctx context.Context, k *kong.Context, s *session) error {
-	r, err := s.requestOf(k.Selected())
-	if err != nil {
-		return err
-	}
+func (c *bulk) Run(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
 	if r.Body == nil {
 		r.Body = requestFields{}
 	}
@@ -41,11 +37,7 @@ func (c *bulk) Run(ctx context.Context, k *kong.Context, s *session) error {
 }
 
 // Run begins the work: the selection is a member of the request, and so is the change.
-func (c *startWork) Run(ctx context.Context, k *kong.Context, s *session) error {
-	r, err := s.requestOf(k.Selected())
-	if err != nil {
-		return err
-	}
+func (c *startWork) Run(ctx context.Context, s *session, r *apiRequest) error {
 	order, change := requestFields{}, requestFields{}
 	for _, name := range []string{"action", "rate", "lane_rate"} {
 		if r.Body[name] != nil {

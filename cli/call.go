@@ -47,12 +47,8 @@ type conditional struct {
 }
 
 // Run makes the request, and prints the answer.
-func (c *call) Run(ctx context.Context, k *kong.Context, s *session) error {
+func (c *call) Run(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
 	command := k.Selected()
-	r, err := s.requestOf(command)
-	if err != nil {
-		return err
-	}
 	s.warnManagedDelete(ctx, command, r)
 	if question := textOf(command).asks; question != "" {
 		if boolFlag(command, "purge") {
@@ -325,13 +321,4 @@ func problemOf(status int, answer []byte) error {
 func (s *session) printRequest(r *apiRequest) error {
 	_, err := fmt.Fprintln(s.Stdout, r.Curl(s.target))
 	return err
-}
-
-// requestOf returns the request of a command.
-func (s *session) requestOf(command *kong.Node) (*apiRequest, error) {
-	r, err := requestOf(command, s.read)
-	if err != nil {
-		return nil, &usageError{Err: err}
-	}
-	return r, nil
 }

@@ -126,6 +126,15 @@ func (c *connection) ProvideSession(e *Environment) (*session, error) {
 	return s, err
 }
 
+// ProvideRequest returns the request of the command's tags, which kong gives to methods Run.
+func (c *connection) ProvideRequest(k *kong.Context, e *Environment) (*apiRequest, error) {
+	r, err := requestOf(k.Selected(), e.read)
+	if err != nil {
+		return nil, &usageError{Err: err}
+	}
+	return r, nil
+}
+
 // manyRequests are the flags of commands that make many requests, which cannot be printed instead: answers decide about
 // them.
 type manyRequests struct{ connection }

@@ -84,14 +84,11 @@ type sendCommand struct {
 }
 
 // Run registers the job, and waits if it shall.
-func (c *sendCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
+func (c *sendCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
 	if c.TargetURL != "" {
 		return usagef("--url cannot be combined with the argument URL")
 	}
-	r, err := s.newJob(k.Selected())
-	if err != nil {
-		return err
-	}
+	s.completeJob(r)
 	r.Body.Set("url", c.URL)
 	answer, repeated, err := s.registerOne(ctx, r)
 	if err != nil {
@@ -108,18 +105,12 @@ func (c *sendCommand) Run(ctx context.Context, k *kong.Context, s *session) erro
 	return s.registered(answer, repeated)
 }
 
-// newJob returns the request of a registration. The job gets its id here, so that the request can be repeated.
-func (s *session) newJob(command *kong.Node) (*apiRequest, error) {
-	r, err := s.requestOf(command)
-	if err != nil {
-		return nil, err
-	}
-	r.Method, r.Path = http.MethodPost, "/v1/jobs"
-	r.Query = url.Values{}
+// completeJob completes the request of a registration. The job gets its id here, so that the request can be repeated.
+func (s *session) completeJob(r *apiRequest) {
+	r.Method, r.Path, r.Query = http.MethodPost, "/v1/jobs", url.Values{}
 	if r.Body["id"] == nil && s.out.Format() != output.Curl {
 		r.Body.Set("id", client.NewID())
 	}
-	return r, nil
 }
 
 // registered prints a job that was registered. repeated is as for endedText.
@@ -210,11 +201,8 @@ type addCommand struct {
 }
 
 // Run registers a job, or those of a file.
-func (c *addCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
-	r, err := s.newJob(k.Selected())
-	if err != nil {
-		return err
-	}
+func (c *addCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
+	s.completeJob(r)
 	if c.File != "" {
 		if delete(r.Body, "id"); len(r.Body) > 0 || c.ID != "" {
 			return usagef("--file cannot be combined with the fields of a job")

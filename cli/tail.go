@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/client"
 )
@@ -32,12 +30,8 @@ type tailCommand struct {
 const reconnectPause = 2 * time.Second
 
 // Run prints events until it is stopped. It connects again when the server ends a stream.
-func (c *tailCommand) Run(ctx context.Context, k *kong.Context, s *session) error {
+func (c *tailCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
 	if s.out.Format() == output.Curl {
-		r, err := s.requestOf(k.Selected())
-		if err != nil {
-			return err
-		}
 		return s.printRequest(r)
 	}
 	once, err := s.newClient(-1) // a server that is not there ends the command, but not one that went away
