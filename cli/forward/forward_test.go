@@ -39,13 +39,17 @@ type laptop struct {
 	said       []string
 	deliveries []Delivery
 	conns      chan net.Conn
+	closed     chan struct{} // ends what waits for conns
 	dials      atomic.Int64
 }
 
 // newLaptop starts a server of Ringback with pulled topics, and one on the laptop that answers with handle.
 func newLaptop(t *testing.T, handle http.HandlerFunc, topics ...string) *laptop {
 	t.Helper()
-	l := &laptop{T: t, srv: clienttest.New(t, http.NotFoundHandler()), handle: handle, conns: make(chan net.Conn)}
+	l := &laptop{
+		T: t, srv: clienttest.New(t, http.NotFoundHandler()), handle: handle, conns: make(chan net.Conn),
+		closed: make(chan struct{}),
+	}
 	for _, topic := range topics {
 		_, err := l.srv.Client().PutTopic(t.Context(), topic,
 			client.Policy{Deliver: "pull", Ladder: []time.Duration{time.Minute}, Jitter: new(0.0)})
@@ -68,12 +72,14 @@ func (l *laptop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Accept, Close and Addr are those of a net.Listener.
 func (l *laptop) Accept() (net.Conn, error) {
-	if c, ok := <-l.conns; ok {
+	select {
+	case c := <-l.conns:
 		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
 	}
-	return nil, net.ErrClosed
 }
-func (l *laptop) Close() error   { close(l.conns); return nil }
+func (l *laptop) Close() error   { close(l.closed); return nil }
 func (l *laptop) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (l *laptop) dial(_ context.Context, network, _ string) (net.Conn, error) {
@@ -82,8 +88,12 @@ func (l *laptop) dial(_ context.Context, network, _ string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	ours, theirs := net.Pipe()
-	l.conns <- theirs
-	return ours, nil
+	select {
+	case l.conns <- theirs:
+		return ours, nil
+	case <-l.closed: // a dial may outlive its request
+		return nil, net.ErrClosed
+	}
 }
 
 // register registers a job.
