@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -111,76 +109,6 @@ func TestWriter_SyncsDurableCallsOnly(t *testing.T) {
 	require.False(t, fsync())
 	revive(t, s, h.ID, 0)
 	require.True(t, fsync())
-}
-
-func TestSweep_GivesFreePagesBackAfterRetention(t *testing.T) {
-	o := options(t)
-	o.Limits.KeepDelivered.Max = new(int64(1))
-	s := openStore(t, o)
-	for i := range testkit.Of(9, 20) {
-		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
-		insert(t, s, entries...)
-		for _, e := range entries {
-			_, err := s.Cancel(t.Context(), store.NewToken(), e.Ref(), store.Cancellation{})
-			require.NoError(t, err)
-		}
-	}
-	pages := func() (n int64) {
-		inWriter(t, s, func() {
-			require.NoError(t, s.db.Conn().QueryText(t.Context(), "PRAGMA page_count", func(v []driver.Value) error {
-				n = db.Int(v[0])
-				return nil
-			}))
-		})
-		return n
-	}
-	before := pages()
-	for more := true; more; {
-		swept, err := s.Sweep(t.Context(), store.NewToken(), 500)
-		require.NoError(t, err)
-		more = swept.More
-	}
-	require.Less(t, pages(), before-db.VacuumPages)
-	require.FileExists(t, filepath.Clean(o.Path))
-}
-
-func freePages(t *testing.T, s *Store) int64 {
-	t.Helper()
-	return db.Int(queryValue(t, s, "PRAGMA freelist_count"))
-}
-
-func TestSweep_GivesFreePagesBackAfterSettlements(t *testing.T) {
-	o := options(t)
-	o.Limits.KeepDelivered.Max = new(int64(0))
-	o.Limits.Concurrency = 1000
-	s := openStore(t, o)
-	for i := range 10 {
-		entries := newLargeJobs(string(rune('a'+i)), 100, 10_000)
-		for k := range entries {
-			entries[k].Delay = 0
-		}
-		insert(t, s, entries...)
-	}
-	for jobs := claimJobs(t, s, 64); len(jobs) > 0; jobs = claimJobs(t, s, 64) {
-		ends := make([]store.Settlement, len(jobs))
-		for i, h := range jobs {
-			ends[i] = settlementOf(h, policy.Verdict{Kind: policy.Delivered})
-		}
-		settle(t, s, ends...)
-	}
-	var free, left int64
-	free = freePages(t, s)
-	require.Greater(t, free, int64(4*db.VacuumPages))
-	steps := 0
-	for more := true; more; steps++ {
-		swept, err := s.Sweep(t.Context(), store.NewToken(), 500)
-		require.NoError(t, err)
-		require.Zero(t, swept.Jobs)
-		more = swept.More
-	}
-	left = freePages(t, s)
-	require.Less(t, left, int64(2*db.VacuumPages), "all but what is soon used again")
-	require.Greater(t, steps, 1)
 }
 
 func TestUnload_LanesServeAndAreRemovedWithTheirLastJob(t *testing.T) {

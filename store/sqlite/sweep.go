@@ -26,7 +26,7 @@ const sweepIdle = time.Minute
 // Sweep implements store.Keeper. Topics within their bounds of retention cost nothing but a look at memory.
 func (k *keeping) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	limit = min(limit, sweepMost)
-	result, err := unit.Submit(ctx, k.db, token, keeperOp{
+	return unit.Submit(ctx, k.db, token, keeperOp{
 		Verb:   "sweep",
 		Weight: limit,
 	}, lightWeight, func(u *unit.Unit) (store.SweepResult, error) {
@@ -34,14 +34,6 @@ func (k *keeping) Sweep(ctx context.Context, token store.Token, limit int) (stor
 		err := s.sweep()
 		return s.result, err
 	})
-	if err != nil {
-		return result, err
-	}
-	// Whatever made the pages free: settlements remove jobs too.
-	if k.db.Vacuum(ctx) {
-		result.More = true
-	}
-	return result, nil
 }
 
 // A sweep is one Sweep under way.

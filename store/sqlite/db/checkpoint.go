@@ -1,7 +1,6 @@
 package db
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -101,7 +100,7 @@ func (d *DB) moveLog(c *Conn) (_ *Conn, moved bool) {
 	}
 	_, all, err := checkpointLog(c, "PASSIVE")
 	if err != nil {
-		d.later(shared, func() { d.noteWriterError("checkpoint", err) })
+		d.later(func() { d.noteWriterError("checkpoint", err) })
 		d.closeQuietly(c)
 		return nil, false
 	}
@@ -141,7 +140,7 @@ func (d *DB) truncate() (busy bool, err error) {
 // is closed.
 func (d *DB) inWriter(task func()) bool {
 	done := make(chan struct{})
-	d.later(shared, func() {
+	d.later(func() {
 		defer close(done)
 		task()
 	})
@@ -162,11 +161,10 @@ func checkpointLog(c *Conn, mode string) (busy, all bool, err error) {
 }
 
 // later has the writer run a task between two transactions, and waits until it has begun.
-func (d *DB) later(ctx context.Context, task func()) {
+func (d *DB) later(task func()) {
 	select {
 	case d.tasks <- task:
 	case <-d.closing:
-	case <-ctx.Done():
 	}
 }
 

@@ -124,25 +124,3 @@ func TestStart_ShrinksTheLogOfTheLastProcess(t *testing.T) {
 		require.NoError(t, shell.close())
 	})
 }
-
-func TestVacuum_GivesFreePagesBack(t *testing.T) {
-	o := options(t)
-	d := openDatabase(t, o)
-	for range 10 {
-		require.NoError(t, d.Submit(t.Context(), insertCall(100, 10_000)))
-	}
-	require.False(t, d.Vacuum(t.Context()), "nothing is free")
-	require.NoError(t, d.Submit(t.Context(), &testCall{Verb: "delete items", Run: func(tx testTx) error {
-		return tx.Exec(deleteItem, int64(990))
-	}}))
-	var free, left int64
-	inWriter(t, d, func() { free, _ = d.freePages() })
-	require.Greater(t, free, int64(4*VacuumPages))
-	steps := 1
-	for d.Vacuum(t.Context()) {
-		steps++
-	}
-	inWriter(t, d, func() { left, _ = d.freePages() })
-	require.Less(t, left, int64(2*VacuumPages), "all but what is soon used again")
-	require.Greater(t, steps, 1)
-}

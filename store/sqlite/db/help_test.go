@@ -29,7 +29,6 @@ var testSchema = Schema{
 var (
 	insertItem = NewStatement(`INSERT INTO items (body) VALUES (?)`)
 	updateItem = NewStatement(`UPDATE items SET body = ? WHERE n <= ?`)
-	deleteItem = NewStatement(`DELETE FROM items WHERE n <= ?`)
 	countItems = NewStatement(`SELECT count(*) FROM items`)
 )
 
@@ -131,7 +130,7 @@ func requireItems(t testing.TB, d *database, want int) {
 func inWriter(t testing.TB, d *database, task func()) {
 	t.Helper()
 	done := make(chan struct{})
-	d.later(t.Context(), func() {
+	d.later(func() {
 		defer close(done)
 		task()
 	})
@@ -142,7 +141,7 @@ func inWriter(t testing.TB, d *database, task func()) {
 func blockWriter(t *testing.T, d *database) (release func()) {
 	t.Helper()
 	gate := make(chan struct{})
-	d.later(t.Context(), func() { <-gate })
+	d.later(func() { <-gate })
 	return sync.OnceFunc(func() { close(gate) })
 }
 
