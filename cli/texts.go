@@ -263,7 +263,6 @@ var texts = map[string]text{
 	"main.devCommand.InboxKeys":         {help: "File with signing secrets (whsec_…) and public keys (whpk_…), one a line, with which the inbox verifies signatures. It is read for each signed request."},
 	"main.doctorCommand.Output":         {help: "Format of the findings. json is an array with an object for each."},
 	"main.doctorCommand.Server":         {help: "URL of a running service, which must answer then. Default: the address in --addr, if a service runs there."},
-	"main.exportCommand.Resume":         {help: "Go on with the file of an export that was interrupted."},
 	"main.exportCommand.To":             {help: "File to create, readable by its owner only, or - for stdout. It has the secrets of the stores as they are stored."},
 	"main.exportCommand.WithoutSecrets": {help: "Leave out secrets and tokens. Deliveries that need a secret are held until it is set again."},
 	"main.healthCommand.Addr":           {help: "Address of the API, as given to serve. 0.0.0.0 and [::] are called on loopback."},

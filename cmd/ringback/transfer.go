@@ -22,8 +22,6 @@ type exportCommand struct {
 
 	// File to create, readable by its owner only, or - for stdout. It has the secrets of the stores as they are stored.
 	To string `required:"" placeholder:"FILE" variable:"RINGBACK_EXPORT_TO"`
-	// Go on with the file of an export that was interrupted.
-	Resume bool `variable:"-"`
 	// Leave out secrets and tokens. Deliveries that need a secret are held until it is set again.
 	WithoutSecrets bool `variable:"-"`
 }
@@ -31,7 +29,7 @@ type exportCommand struct {
 // Run writes the file and prints its ledger.
 func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	o := c.options(p, c.To)
-	o.Resume, o.WithoutSecrets = c.Resume, c.WithoutSecrets
+	o.WithoutSecrets = c.WithoutSecrets
 	bar, report := newProgress(p.stderr), p.stdout
 	if c.To == "-" {
 		report = p.stderr

@@ -8,7 +8,7 @@
 //	ringback_export  the first line: format, version, id of the export, the stores that it is from
 //	document         a namespace, a token, the policy of a topic, the settings of a lane, or a schedule
 //	job              a job with its progress and history; one that waits is scheduled
-//	section          the lines since the section before: how many, their SHA-256, and where the export goes on
+//	section          the lines since the section before: how many, and their SHA-256
 //	end              the last line: how many lines, sections and documents, and the ledger of the jobs
 //
 // A section has at most store.MaxBatch lines and, unless it has a single one, store.RecordBytes. Documents come before

@@ -40,7 +40,7 @@ func pipe(t *testing.T, from, to transfer.Options) (exported transfer.Ledger, im
 	exporting := make(chan error, 1)
 	go func() {
 		var err error
-		exported, err = transfer.Export(t.Context(), w, from, nil)
+		exported, err = transfer.Export(t.Context(), w, from)
 		exporting <- err
 		_ = w.CloseWithError(io.EOF)
 	}()

@@ -10,7 +10,7 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// exportDocuments writes all documents, and finds the ordered queues. An export that goes on does not write them again.
+// exportDocuments writes all documents, and finds the ordered queues.
 func (e *exporter) exportDocuments(ctx context.Context) error {
 	for _, kind := range mainKinds {
 		if e.WithoutSecrets && isToken(kind) {
@@ -63,9 +63,6 @@ func (e *exporter) exportDocument(doc store.Document) error {
 	if limitsOf(doc).Ordered {
 		e.ordered[doc.Key.Queue()] = true
 	}
-	if e.from != nil {
-		return nil
-	}
 	value := doc.Value
 	if e.WithoutSecrets {
 		var err error
@@ -77,7 +74,7 @@ func (e *exporter) exportDocument(doc store.Document) error {
 		Kind: doc.Key.Kind, Namespace: doc.Key.Namespace, Name: doc.Key.Name,
 		Lane: doc.Key.Lane, Value: value,
 	}}
-	if err := e.w.write(l, nil); err != nil {
+	if err := e.w.write(l); err != nil {
 		return fmt.Errorf("%s: %w", describe(doc.Key), err)
 	}
 	return nil

@@ -79,8 +79,8 @@ type sectionEnd struct {
 	SHA256 string `json:"sha256"` // of the lines with their line breaks, in hexadecimal
 	// Unreadable has the jobs so far that could not be read.
 	Unreadable Ledger `json:"unreadable,omitempty"`
-	// Next is where the export goes on; nil: at its beginning.
-	Next *place `json:"next,omitempty"`
+	// Next is in files of earlier versions, and not read.
+	Next json.RawMessage `json:"next,omitempty"`
 }
 
 // end is the last line.
@@ -90,20 +90,6 @@ type end struct {
 	Documents int    `json:"documents"`
 	Jobs      int64  `json:"jobs"`
 	Ledger    Ledger `json:"ledger"`
-}
-
-// place is a place in an export: that of a job.
-type place struct {
-	Store     string `json:"store"`
-	Namespace string `json:"namespace"`
-	Shard     int    `json:"shard"`
-	// After is the position of the job in the list; unless it is in an ordered queue.
-	After *store.Position `json:"after,omitempty"`
-	// Topic, Lane, Number and ID are of a job in an ordered queue.
-	Topic  string `json:"topic,omitempty"`
-	Lane   string `json:"lane,omitempty"`
-	Number int64  `json:"number,omitempty"`
-	ID     string `json:"id,omitempty"`
 }
 
 // A FormatError is a fault of the file.

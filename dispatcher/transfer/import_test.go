@@ -83,7 +83,7 @@ func TestImport_RefusesJobsThatAreStoredWithOtherProgress(t *testing.T) {
 		require.EqualValues(t, 1, stale.Jobs)
 		require.ErrorAs(t, transfer.CheckImports(t.Context(), to.Stores[0]), new(*transfer.UnfinishedImportError))
 	}
-	_, err = transfer.Export(t.Context(), io.Discard, to, nil)
+	_, err = transfer.Export(t.Context(), io.Discard, to)
 	require.ErrorAs(t, err, new(*transfer.UnfinishedImportError))
 
 	n, err := transfer.AcceptImports(t.Context(), to)

@@ -58,7 +58,7 @@ func (l distantLock) Extend(ctx context.Context) error {
 func TestLock_OfManyShardsIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := transfer.Export(t.Context(), io.Discard, options(&distant{model(256), 20 * time.Millisecond}), nil)
+		_, err := transfer.Export(t.Context(), io.Discard, options(&distant{model(256), 20 * time.Millisecond}))
 		require.NoError(t, err)
 		require.Greater(t, time.Since(began), 3*store.LeadershipTTL)
 	})

@@ -94,7 +94,7 @@ func TestTransfer_MemoryDoesNotGrowWithTheNumberOfJobs(t *testing.T) {
 	exported := make(chan error, 1)
 	var file counted
 	go func() {
-		_, err := transfer.Export(t.Context(), io.MultiWriter(w, &file), o, nil)
+		_, err := transfer.Export(t.Context(), io.MultiWriter(w, &file), o)
 		exported <- errors.Join(err, w.Close())
 	}()
 	result, err := transfer.Import(t.Context(), r, to)

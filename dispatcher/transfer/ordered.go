@@ -12,30 +12,26 @@ import (
 )
 
 // exportOrdered writes the jobs that wait in ordered queues, in the order of their registration.
-func (e *exporter) exportOrdered(ctx context.Context, shard store.Shard, at, resumed place) error {
+func (e *exporter) exportOrdered(ctx context.Context, shard store.Shard, namespace string) error {
 	topics := make(map[string]bool)
 	for q := range e.ordered {
-		if q.Namespace == at.Namespace && q.Topic >= resumed.Topic {
+		if q.Namespace == namespace {
 			topics[q.Topic] = true
 		}
 	}
 	for _, topic := range slices.Sorted(maps.Keys(topics)) {
 		for after := ""; ; {
-			lanes, err := shard.LaneStats(ctx, at.Namespace, topic, after, store.MaxBatch)
+			lanes, err := shard.LaneStats(ctx, namespace, topic, after, store.MaxBatch)
 			if err != nil {
 				return fmt.Errorf("list lanes: %w", err)
 			}
 			for _, lane := range lanes {
 				after = lane.Lane
-				q := job.Queue{Namespace: at.Namespace, Topic: topic, Lane: lane.Lane}
-				if !e.isOrdered(q) || topic == resumed.Topic && lane.Lane < resumed.Lane {
+				q := job.Queue{Namespace: namespace, Topic: topic, Lane: lane.Lane}
+				if !e.isOrdered(q) {
 					continue
 				}
-				var last orderKey
-				if topic == resumed.Topic && lane.Lane == resumed.Lane {
-					last = orderKey{resumed.Number, resumed.ID}
-				}
-				if err := e.exportQueue(ctx, shard, at, q, last); err != nil {
+				if err := e.exportQueue(ctx, shard, q); err != nil {
 					return err
 				}
 			}
@@ -53,12 +49,8 @@ type orderKey struct {
 	id     string
 }
 
-func (k orderKey) compare(o orderKey) int {
-	return cmp.Or(cmp.Compare(k.number, o.number), cmp.Compare(k.id, o.id))
-}
-
-// exportQueue writes the jobs that wait in an ordered queue, those after last.
-func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place, q job.Queue, last orderKey) error {
+// exportQueue writes the jobs that wait in an ordered queue.
+func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, q job.Queue) error {
 	var keys []orderKey
 	unreadable := make(map[string]Row) // by id
 	f := store.Filter{
@@ -68,36 +60,35 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, at place,
 	err := eachPage(ctx, shard, f, func(page *store.Page) error {
 		jobs := make([]listed, len(page.Jobs))
 		for i := range page.Jobs {
-			jobs[i] = listed{ref: page.Jobs[i].Ref(), row: rowOfJob(&page.Jobs[i])}
+			jobs[i] = listed{page.Jobs[i].Ref(), rowOfJob(&page.Jobs[i])}
 		}
-		note := func(_ int, r *store.Record) error {
+		note := func(r *store.Record) error {
 			keys = append(keys, orderKey{r.Number, r.ID})
 			return nil
 		}
-		return eachReadable(ctx, shard, jobs, note, func(i int, err error) error {
+		return eachReadable(ctx, shard, jobs, note, func(of listed, err error) error {
 			if len(unreadable) >= maxUnreadable {
 				return err
 			}
-			keys = append(keys, orderKey{0, jobs[i].ref.ID}) // they come first, as their numbers are not known
-			unreadable[jobs[i].ref.ID] = jobs[i].row
+			keys = append(keys, orderKey{0, of.ref.ID}) // they come first, as their numbers are not known
+			unreadable[of.ref.ID] = of.row
 			return nil
 		})
 	})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(keys, orderKey.compare)
-	keys = slices.DeleteFunc(keys, func(k orderKey) bool { return k.compare(last) <= 0 })
-	at.After, at.Topic, at.Lane = nil, q.Topic, q.Lane
+	slices.SortFunc(keys, func(a, b orderKey) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	})
 	for chunk := range slices.Chunk(keys, sectionLines) {
 		jobs := make([]listed, len(chunk))
 		for i, k := range chunk {
-			at.Number, at.ID = k.number, k.id
 			row, ok := unreadable[k.id]
 			if !ok {
 				row = rowOf(q, job.Scheduled)
 			}
-			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, row, at}
+			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, row}
 		}
 		if err := e.exportJobs(ctx, shard, jobs); err != nil {
 			return err

@@ -21,9 +21,7 @@ type reader struct {
 
 	// What was read.
 	lines, sections, documents int
-	offset                     int64 // behind the last section
 	ledger                     Ledger
-	unreadable                 Ledger // jobs that the export could not read
 }
 
 func newReader(in io.Reader) *reader {
@@ -34,7 +32,6 @@ func newReader(in io.Reader) *reader {
 type section struct {
 	documents []numbered[document]
 	jobs      []numbered[store.Record]
-	next      *place
 }
 
 // numbered is what a line has, with the number of the line.
@@ -47,7 +44,7 @@ type numbered[T any] struct {
 // checksum was checked.
 func (r *reader) read() (*section, error) {
 	p := &section{}
-	ledger, hash, first, size := make(Ledger), sha256.New(), r.lines+1, int64(0)
+	ledger, hash, first := make(Ledger), sha256.New(), r.lines+1
 	for count := 0; ; count++ {
 		text, err := r.readLine()
 		if err != nil {
@@ -57,7 +54,6 @@ func (r *reader) read() (*section, error) {
 		if err != nil {
 			return nil, err
 		}
-		size += int64(len(text))
 		switch {
 		case (l.Header != nil) != (r.lines == 1):
 			return nil, faultf(r.lines, "must be the only line with ringback_export, the first one")
@@ -71,11 +67,9 @@ func (r *reader) read() (*section, error) {
 			}
 			r.sections++
 			r.documents += len(p.documents)
-			r.offset += size
 			for row, n := range ledger {
 				r.ledger[row] += n
 			}
-			r.unreadable, p.next = l.Section.Unreadable, l.Section.Next
 			return p, nil
 		case l.End != nil:
 			if count > 0 {

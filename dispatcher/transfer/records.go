@@ -22,9 +22,9 @@ func (e *UnreadableError) Error() string {
 var maxUnreadable = 1000
 
 // eachReadable calls do for the records of jobs, in their order, and unreadable for those that cannot be read.
-func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do func(
-	i int, r *store.Record,
-) error, unreadable func(i int, err error) error,
+func eachReadable(
+	ctx context.Context, shard store.Records, jobs []listed, do func(*store.Record) error,
+	unreadable func(of listed, err error) error,
 ) error {
 	for done, most := 0, sectionLines; done < len(jobs); {
 		refs := make([]job.Ref, min(most, len(jobs)-done))
@@ -40,7 +40,7 @@ func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do fu
 			most = 1
 			continue
 		default:
-			if err := unreadable(done, err); err != nil {
+			if err := unreadable(jobs[done], err); err != nil {
 				return err
 			}
 			done++
@@ -50,7 +50,7 @@ func eachReadable(ctx context.Context, shard store.Records, jobs []listed, do fu
 			if records[i].ID == "" {
 				continue
 			}
-			if err := do(done+i, &records[i]); err != nil {
+			if err := do(&records[i]); err != nil {
 				return err
 			}
 		}

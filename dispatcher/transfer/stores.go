@@ -118,11 +118,13 @@ func (o *Options) count(ctx context.Context) (ledger Ledger, pending int64, err 
 	for _, s := range o.Stores {
 		for _, namespace := range of[s.Name] {
 			for _, shard := range s.Shards() {
-				err := eachJob(ctx, shard, store.Filter{Namespace: namespace}, func(j *job.Job, _ string) error {
-					if !j.State.Ended() {
-						pending++
+				err := eachPage(ctx, shard, store.Filter{Namespace: namespace}, func(page *store.Page) error {
+					for i := range page.Jobs {
+						if !page.Jobs[i].State.Ended() {
+							pending++
+						}
+						ledger[rowOfJob(&page.Jobs[i])]++
 					}
-					ledger[rowOfJob(j)]++
 					return nil
 				})
 				if err != nil {
@@ -132,18 +134,6 @@ func (o *Options) count(ctx context.Context) (ledger Ledger, pending int64, err 
 		}
 	}
 	return ledger, pending, nil
-}
-
-// eachJob calls do for the jobs of a list of a shard, with their ties.
-func eachJob(ctx context.Context, shard store.Shard, f store.Filter, do func(j *job.Job, tie string) error) error {
-	return eachPage(ctx, shard, f, func(page *store.Page) error {
-		for i := range page.Jobs {
-			if err := do(&page.Jobs[i], page.Ties[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // listPage is the number of jobs that are listed at once. It is a variable for tests, as sectionLines.

@@ -61,7 +61,7 @@ func options(stores ...store.Store) transfer.Options {
 func export(t tester, o transfer.Options) ([]byte, transfer.Ledger) {
 	t.Helper()
 	var file bytes.Buffer
-	ledger, err := transfer.Export(context.Background(), &file, o, nil)
+	ledger, err := transfer.Export(context.Background(), &file, o)
 	require.NoError(t, err)
 	return file.Bytes(), ledger
 }
@@ -390,29 +390,24 @@ func many(t *testing.T, n int) store.Store {
 	return s
 }
 
-func TestExport_ResumesWhereItWasInterrupted(t *testing.T) {
+func TestExport_FailsIfTheFileCannotBeWritten(t *testing.T) {
 	from := options(many(t, 90))
-	whole, ledger := export(t, from)
-	for _, share := range []int{1, 60, 95} {
+	whole, _ := export(t, from)
+	for _, share := range []int{0, 60, 99} {
 		file := &cut{room: len(whole) * share / 100}
-		_, err := transfer.Export(t.Context(), file, from, nil)
+		_, err := transfer.Export(t.Context(), file, from)
 		require.ErrorIs(t, err, errCut)
-		u, err := transfer.ReadUnfinished(bytes.NewReader(file.Bytes()))
-		require.NoError(t, err)
-		require.LessOrEqual(t, u.Offset, int64(file.Len()))
-		if share > 39 {
-			require.Positive(t, u.Offset)
-		}
-		resumed := bytes.NewBuffer(bytes.Clone(file.Bytes()[:u.Offset]))
-		again, err := transfer.Export(t.Context(), resumed, from, u)
-		require.NoError(t, err)
-		require.Equal(t, ledger, again)
-		to := options(model(2))
-		importFile(t, resumed.Bytes(), to)
-		require.Equal(t, read(t, from, "default").jobs, read(t, to, "default").jobs)
+		_, err = transfer.Check(t.Context(), file, options(model(2)))
+		require.ErrorAs(t, err, new(*transfer.CutOffError))
 	}
-	_, err := transfer.ReadUnfinished(bytes.NewReader(whole))
-	require.ErrorIs(t, err, transfer.ErrComplete)
+}
+
+func TestImport_TakesFilesThatSayWhereTheyGoOn(t *testing.T) {
+	from, to := options(many(t, 90)), options(model(2))
+	file, _ := export(t, from)
+	file = bytes.ReplaceAll(file, []byte(`{"section":{`), []byte(`{"section":{"next":{"store":"main","shard":0},`))
+	importFile(t, file, to)
+	require.Equal(t, read(t, from, "default").jobs, read(t, to, "default").jobs)
 }
 
 func TestExport_OrderedQueuesKeepTheirOrder(t *testing.T) {
@@ -654,12 +649,12 @@ func TestLock_RefusesStoresInUse(t *testing.T) {
 		insert(t, s, newJob("a", queues[0]))
 		file, _ := export(t, options(s))
 		stop := lead(t, s.Shards()[1])
-		_, err := transfer.Export(t.Context(), io.Discard, options(s), nil)
+		_, err := transfer.Export(t.Context(), io.Discard, options(s))
 		require.ErrorAs(t, err, new(*transfer.InUseError))
 		_, err = transfer.Import(t.Context(), bytes.NewReader(file), options(s))
 		require.ErrorAs(t, err, new(*transfer.InUseError))
 		stop()
-		_, err = transfer.Export(t.Context(), io.Discard, options(s), nil)
+		_, err = transfer.Export(t.Context(), io.Discard, options(s))
 		require.NoError(t, err, "the lock of a process that died expires")
 	})
 }
@@ -688,7 +683,7 @@ func TestLock_IsHeldMeanwhile(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotLeader)
 			require.Nil(t, l)
 		}}
-		_, err := transfer.Export(t.Context(), io.Discard, options(slow), nil)
+		_, err := transfer.Export(t.Context(), io.Discard, options(slow))
 		require.NoError(t, err)
 	})
 }
@@ -718,7 +713,7 @@ func TestExport_NoticesChanges(t *testing.T) {
 	insert(t, s, newJob("a", queues[0]))
 	n := 0
 	changed := &changing{s, func() { n++; insert(t, s, newJob(fmt.Sprint("new-", n), queues[2])) }}
-	_, err := transfer.Export(t.Context(), io.Discard, options(changed), nil)
+	_, err := transfer.Export(t.Context(), io.Discard, options(changed))
 	require.ErrorIs(t, err, transfer.ErrChanged)
 }
 

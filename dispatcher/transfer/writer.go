@@ -14,7 +14,7 @@ import (
 type writer struct {
 	out io.Writer
 	// ended is called after each section.
-	ended func() error
+	ended func()
 
 	// What was written.
 	lines, sections, documents int
@@ -24,15 +24,14 @@ type writer struct {
 	pending bytes.Buffer // the section
 	count   int          // its lines
 	hash    hash.Hash
-	next    *place
 }
 
-func newWriter(out io.Writer, ended func() error) *writer {
+func newWriter(out io.Writer, ended func()) *writer {
 	return &writer{out: out, ended: ended, ledger: make(Ledger), unreadable: make(Ledger), hash: sha256.New()}
 }
 
-// write writes a line. at is the place after it.
-func (w *writer) write(l *line, at *place) error {
+// write writes a line.
+func (w *writer) write(l *line) error {
 	text, err := encodeLine(l)
 	if err != nil {
 		return err
@@ -45,7 +44,6 @@ func (w *writer) write(l *line, at *place) error {
 	w.pending.Write(text)
 	w.hash.Write(text)
 	w.count++
-	w.next = at
 	switch {
 	case l.Document != nil:
 		w.documents++
@@ -55,13 +53,6 @@ func (w *writer) write(l *line, at *place) error {
 	return nil
 }
 
-// leaveOut counts a job that could not be read. at is the place after it: an export that is resumed there does not
-// count it again.
-func (w *writer) leaveOut(row Row, at *place) {
-	w.unreadable[row]++
-	w.next = at
-}
-
 // endSection ends the section, unless it is empty, and writes it out.
 func (w *writer) endSection() error {
 	if w.count == 0 {
@@ -69,7 +60,7 @@ func (w *writer) endSection() error {
 	}
 	text, err := encodeLine(&line{Section: &sectionEnd{
 		Number: w.sections + 1, Lines: w.count, SHA256: hex.EncodeToString(w.hash.Sum(nil)),
-		Unreadable: w.unreadable, Next: w.next,
+		Unreadable: w.unreadable,
 	}})
 	if err != nil {
 		return err
@@ -83,7 +74,8 @@ func (w *writer) endSection() error {
 	w.count = 0
 	w.pending.Reset()
 	w.hash.Reset()
-	return w.ended()
+	w.ended()
+	return nil
 }
 
 // end writes the last line.

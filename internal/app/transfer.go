@@ -21,8 +21,6 @@ type TransferOptions struct {
 	File   string
 	Stdin  io.Reader
 	Stdout io.Writer
-	// Resume goes on with a file that an interrupted export has left.
-	Resume bool
 	// WithoutSecrets leaves secrets and tokens out of an export.
 	WithoutSecrets bool
 	// Progress is called every now and then: what has been done with how many jobs, and with how many it will be (0:
@@ -93,11 +91,8 @@ func (o *TransferOptions) report(did string) func(jobs, total int64) {
 }
 
 // Export writes the content of stores that are not in use to a new file that only its owner can read. It returns its
-// ledger.
+// ledger. A file that is not complete is removed.
 func Export(ctx context.Context, o TransferOptions) (_ Ledger, err error) {
-	if o.Resume && o.File == stdio {
-		return nil, &SettingError{errors.New("resume: needs a file")}
-	}
 	t, closeAll, err := o.openStores(ctx, true)
 	if err != nil {
 		return nil, err
@@ -105,53 +100,23 @@ func Export(ctx context.Context, o TransferOptions) (_ Ledger, err error) {
 	defer func() { err = errors.Join(err, closeAll()) }()
 	t.Progress = o.report("exported")
 	if o.File == stdio {
-		return transfer.Export(ctx, o.Stdout, t, nil)
+		return transfer.Export(ctx, o.Stdout, t)
 	}
-	file, unfinished, err := openExport(o.File, o.Resume)
+	file, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = &SettingError{fmt.Errorf("%s exists: choose another file, or remove it", o.File)}
+	}
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := transfer.Export(ctx, file, t, unfinished)
-	info, _ := file.Stat()
+	ledger, err := transfer.Export(ctx, file, t)
 	if synced := cmp.Or(file.Sync(), file.Close()); err == nil && synced != nil {
 		err = fmt.Errorf("write %s: %w", o.File, synced)
 	}
-	switch _, complete := errors.AsType[*transfer.UnreadableError](err); {
-	case err == nil || info == nil:
-	case info.Size() == 0:
+	if _, complete := errors.AsType[*transfer.UnreadableError](err); err != nil && !complete {
 		err = errors.Join(err, os.Remove(o.File))
-	case !complete && !errors.Is(err, transfer.ErrChanged):
-		err = fmt.Errorf("%w: go on with --resume", err)
 	}
 	return ledger, err
-}
-
-// openExport makes the file of an export, or opens the one that an interrupted export has left, behind the part to
-// keep.
-func openExport(path string, resume bool) (*os.File, *transfer.Unfinished, error) {
-	if !resume {
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			err = &SettingError{fmt.Errorf("%s exists: choose another file, or go on with --resume", path)}
-		}
-		return file, nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, nil, &SettingError{fmt.Errorf("resume: %w", err)}
-	}
-	unfinished, err := transfer.ReadUnfinished(file)
-	if err == nil {
-		err = file.Truncate(unfinished.Offset)
-	}
-	if err == nil {
-		_, err = file.Seek(unfinished.Offset, io.SeekStart)
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, nil, fmt.Errorf("resume %s: %w", path, err)
-	}
-	return file, unfinished, nil
 }
 
 // Import stores the content of a file in stores that are not in use. A file is checked as a whole before; what comes

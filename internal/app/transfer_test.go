@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,19 +50,6 @@ func TestExport_WritesAPrivateFileOnce(t *testing.T) {
 	_, err = app.Export(t.Context(), transferOptions(from, file))
 	require.ErrorContains(t, err, "exists")
 	require.ErrorAs(t, err, new(*app.SettingError))
-	resumed := transferOptions(from, file)
-	resumed.Resume = true
-	_, err = app.Export(t.Context(), resumed)
-	require.ErrorContains(t, err, "nothing to resume")
-
-	whole, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, os.Truncate(file, int64(bytes.LastIndex(whole[:len(whole)-1], []byte("\n")))))
-	_, err = app.Export(t.Context(), resumed)
-	require.NoError(t, err)
-	again, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, strings.Split(string(whole), "\n")[3:], strings.Split(string(again), "\n")[3:], "the end")
 }
 
 func TestImport_ReadsAFileOrStdin(t *testing.T) {
@@ -112,10 +98,6 @@ func TestExport_RefusesWhatItCannotRead(t *testing.T) {
 	require.NoFileExists(t, missing)
 	_, err = app.Export(t.Context(), app.TransferOptions{Options: app.Options{Store: "nothing"}, File: "-"})
 	require.ErrorAs(t, err, new(*app.SettingError))
-	resumed := transferOptions(missing, "-")
-	resumed.Resume = true
-	_, err = app.Export(t.Context(), resumed)
-	require.ErrorContains(t, err, "resume")
 
 	used := newStore(t)
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: used, Limits: policy.Builtin().Limits()})
