@@ -39,13 +39,12 @@ const (
 	RedisLatency     Name = "redis-latency"
 	RedisLosses      Name = "redis-losses"
 
-	SQLiteFiles      Name = "sqlite-files"
-	SQLiteOwner      Name = "sqlite-owner"
-	SQLiteFilesystem Name = "sqlite-filesystem"
-	SQLiteSpace      Name = "sqlite-space"
-	SQLiteLog        Name = "sqlite-log"
-	SQLiteSchema     Name = "sqlite-schema"
-	SQLiteIntegrity  Name = "sqlite-integrity"
+	SQLiteFiles     Name = "sqlite-files"
+	SQLiteOwner     Name = "sqlite-owner"
+	SQLiteSpace     Name = "sqlite-space"
+	SQLiteLog       Name = "sqlite-log"
+	SQLiteSchema    Name = "sqlite-schema"
+	SQLiteIntegrity Name = "sqlite-integrity"
 )
 
 // Checks are the names of all checks, in the order of a report.
@@ -55,5 +54,5 @@ var Checks = []Name{
 	ServerReady, ServerVersion, ServerClock, ServerTLS,
 	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving,
 	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLatency, RedisLosses,
-	SQLiteFiles, SQLiteOwner, SQLiteFilesystem, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
+	SQLiteFiles, SQLiteOwner, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
 }

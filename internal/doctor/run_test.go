@@ -47,7 +47,7 @@ func TestRun_DoesNotWaitForChecksThatHang(t *testing.T) {
 		hang := func(context.Context) ([]Finding, error) { <-release; return nil, nil } // a system call
 		late := func(ctx context.Context) ([]Finding, error) { <-ctx.Done(); return nil, ctx.Err() }
 		found := Run(t.Context(),
-			Check{Subject: "hangs", Names: []Name{SQLiteFilesystem}, Run: hang},
+			Check{Subject: "hangs", Names: []Name{SQLiteFiles}, Run: hang},
 			Check{Subject: "hangs too", Names: []Name{SQLiteSpace}, Run: hang},
 			Check{Subject: "late", Names: []Name{RedisReach}, Run: late},
 			Check{

@@ -1,4 +1,4 @@
-// This part of the package makes the doctor's checks of a SQLite store: its files, their file system, and what is in
+// This part of the package makes the doctor's checks of a SQLite store: its files, their disk, and what is in
 // them. It changes nothing, and can run beside the process that uses the database, and in it.
 
 package doctor
@@ -44,17 +44,17 @@ func CheckSQLite(subject, path string) []Check {
 			return append(owner, checkFiles(path)...), err
 		},
 	}, {
-		Subject: subject, Names: []Name{SQLiteFilesystem, SQLiteSpace},
+		Subject: subject, Names: []Name{SQLiteSpace},
 		Run: func(context.Context) ([]Finding, error) {
 			path, err := file.Resolve(path)
 			if err != nil {
 				return nil, err // it is the whole of it
 			}
-			v, err := file.ReadVolume(filepath.Dir(path))
+			free, err := file.FreeSpace(filepath.Dir(path))
 			if err != nil {
 				return nil, err // it is the whole of it
 			}
-			return []Finding{judgeKind(v.Kind), judgeSpace(v.Free, sizeOf(path))}, nil
+			return []Finding{judgeSpace(free, sizeOf(path))}, nil
 		},
 	}, {
 		Subject: subject, Names: databaseNames,
@@ -108,25 +108,6 @@ func judgeOwner(inUse bool, pid int) Finding {
 		return Good(SQLiteOwner, "another process uses the database")
 	}
 	return Good(SQLiteOwner, "no process uses the database")
-}
-
-// judgeKind judges the kind of a file system.
-func judgeKind(kind string) Finding {
-	switch kind {
-	case "nfs", "cifs", "smb", "smb2", "9p", "fuse", "ceph", "afs":
-		return Bad(SQLiteFilesystem, Warn,
-			"Move the database to a local disk: ringback backup, then restore there. If this one is local, ignore "+
-				"this.", "the file system is %s: network file systems lack the locks and the fsync that SQLite "+
-				"needs, and files get damaged", kind)
-	case "overlay", "aufs":
-		return Bad(SQLiteFilesystem, Warn, "Mount a volume, and keep the database there.",
-			"the file system is %s, the writable layer of a container: it is removed with the container, and all "+
-				"jobs with it", kind)
-	case "tmpfs", "ramfs":
-		return Bad(SQLiteFilesystem, Warn, "Move the database to a "+
-			"disk.", "the file system is %s, in memory: all jobs are lost at a reboot", kind)
-	}
-	return Good(SQLiteFilesystem, "%s", kind)
 }
 
 // judgeSpace judges the free space of the disk; used is the size of the database's files.
