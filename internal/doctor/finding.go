@@ -39,14 +39,28 @@ type Finding struct {
 	Docs string `json:"docs"`
 }
 
-// Good returns a finding that nothing is wrong.
-func Good(check Name, seen string, args ...any) Finding {
-	return Finding{Check: check, Level: OK, Seen: fmt.Sprintf(seen, args...)}
+// good returns a finding that nothing is wrong.
+func good(seen string, args ...any) Finding {
+	return Finding{Level: OK, Seen: fmt.Sprintf(seen, args...)}
 }
 
-// Bad returns a finding with a remedy.
-func Bad(check Name, level Level, remedy, seen string, args ...any) Finding {
-	return Finding{Check: check, Level: level, Remedy: remedy, Seen: fmt.Sprintf(seen, args...)}
+// fault, warn and unknown return findings of these levels with a remedy.
+func fault(remedy, seen string, args ...any) Finding { return bad(Fault, remedy, seen, args...) }
+
+func warn(remedy, seen string, args ...any) Finding { return bad(Warn, remedy, seen, args...) }
+
+func unknown(remedy, seen string, args ...any) Finding { return bad(Unknown, remedy, seen, args...) }
+
+func bad(level Level, remedy, seen string, args ...any) Finding {
+	return Finding{Level: level, Remedy: remedy, Seen: fmt.Sprintf(seen, args...)}
+}
+
+// of returns findings as those of a check.
+func (n Name) of(found ...Finding) []Finding {
+	for i := range found {
+		found[i].Check = n
+	}
+	return found
 }
 
 // Compare returns a negative number if a is worse than b, a positive one if b is worse than a, else 0.

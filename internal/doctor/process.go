@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,7 +37,8 @@ func (p Process) Check() Check {
 	return Check{
 		Subject: "process", Names: []Name{ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID, ProcessZones},
 		Run: func(context.Context) ([]Finding, error) {
-			return []Finding{p.checkFiles(), p.checkMemory(), p.checkCPU(), p.checkPID(), p.checkZones()}, nil
+			return slices.Concat(ProcessFiles.of(p.checkFiles()), ProcessMemory.of(p.checkMemory()),
+				ProcessCPU.of(p.checkCPU()), ProcessPID.of(p.checkPID()), ProcessZones.of(p.checkZones())), nil
 		},
 	}
 }
@@ -44,48 +46,44 @@ func (p Process) Check() Check {
 func (p Process) checkFiles() Finding {
 	switch {
 	case p.Files <= 0:
-		return Bad(ProcessFiles, Unknown, "Compare ulimit -n with the sizes in "+
-			"docs/operations.md.", "this system does not tell its limit of open files")
+		return unknown("Compare ulimit -n with the sizes in docs/operations.md.",
+			"this system does not tell its limit of open files")
 	case p.Files < p.FilesNeeded:
-		return Bad(ProcessFiles, Warn, "Raise it (LimitNOFILE of the unit, ulimit -n, --ulimit nofile of the "+
-			"container).",
+		return warn("Raise it (LimitNOFILE of the unit, ulimit -n, --ulimit nofile of the container).",
 			"%d open files at most, all workers need %d: fewer attempts will be made at a time", p.Files, p.FilesNeeded)
 	}
-	return Good(ProcessFiles, "%d open files at most, %d are needed", p.Files, p.FilesNeeded)
+	return good("%d open files at most, %d are needed", p.Files, p.FilesNeeded)
 }
 
 func (p Process) checkMemory() Finding {
 	group := GroupMemory(p.Root)
 	switch {
 	case group != NoLimit && p.MemoryLimit > group:
-		return Bad(ProcessMemory, Warn, "Unset GOMEMLIMIT, or set it to nine tenths of the control group's limit.",
-			"GOMEMLIMIT (%s) is above the limit of the control group (%s), at which the kernel kills the "+
-				"process", size(p.MemoryLimit), size(group))
+		return warn("Unset GOMEMLIMIT, or set it to nine tenths of the control group's limit.",
+			"GOMEMLIMIT (%s) is above the limit of the control group (%s), at which the kernel kills the process",
+			size(p.MemoryLimit), size(group))
 	case group < minMemory:
-		return Bad(ProcessMemory, Warn, "Raise the limit to 256 MiB or more.",
+		return warn("Raise the limit to 256 MiB or more.",
 			"the control group allows %s: with many attempts in flight the kernel may kill the process", size(group))
 	case p.MemoryLimit < minMemory:
-		return Bad(ProcessMemory, Warn, "Raise GOMEMLIMIT to 230 MiB or more, or unset it.",
-			"Go's memory limit is %s: with many attempts in flight the process spends its time collecting "+
-				"garbage", size(p.MemoryLimit))
+		return warn("Raise GOMEMLIMIT to 230 MiB or more, or unset it.", "Go's memory limit is %s: with many "+
+			"attempts in flight the process spends its time collecting garbage", size(p.MemoryLimit))
 	case group == NoLimit:
-		return Good(ProcessMemory, "the control group sets no limit")
+		return good("the control group sets no limit")
 	}
-	return Good(ProcessMemory, "the control group allows %s, Go's memory limit is %s", size(group), size(p.MemoryLimit))
+	return good("the control group allows %s, Go's memory limit is %s", size(group), size(p.MemoryLimit))
 }
 
 func (p Process) checkCPU() Finding {
 	limit := GroupMilliCPUs(p.Root)
 	switch {
 	case limit < minCPUs:
-		return Bad(ProcessCPU, Warn, "Raise the CPU limit (--cpus, CPUQuota, resources.limits.cpu) to 0.5 or more.",
-			"the control group allows %.2f processors: attempts wait for the next period when it is used up",
-			float64(limit)/1000)
+		return warn("Raise the CPU limit (--cpus, CPUQuota, resources.limits.cpu) to 0.5 or more.", "the control "+
+			"group allows %.2f processors: attempts wait for the next period when it is used up", float64(limit)/1000)
 	case limit == NoLimit:
-		return Good(ProcessCPU, "%d processors", runtime.GOMAXPROCS(0))
+		return good("%d processors", runtime.GOMAXPROCS(0))
 	}
-	return Good(ProcessCPU, "%.2f processors by the control group, GOMAXPROCS is %d",
-		float64(limit)/1000, runtime.GOMAXPROCS(0))
+	return good("%.2f processors by the control group, GOMAXPROCS is %d", float64(limit)/1000, runtime.GOMAXPROCS(0))
 }
 
 func (p Process) checkPID() Finding {
@@ -94,10 +92,10 @@ func (p Process) checkPID() Finding {
 		where = "pid 1 of a container, which stops in order on SIGTERM"
 	}
 	if most := GroupPIDs(p.Root); most < minPIDs {
-		return Bad(ProcessPID, Warn, "Raise it to 64 or more (--pids-limit, TasksMax).",
-			"%s; the control group allows %d threads", where, most)
+		return warn("Raise it to 64 or more (--pids-limit, TasksMax).", "%s; the control group allows %d threads",
+			where, most)
 	}
-	return Good(ProcessPID, "%s", where)
+	return good("%s", where)
 }
 
 // zoneFolders are where Go looks for the system's time zones, before those in the program.
@@ -107,9 +105,8 @@ var zoneFolders = []string{"usr/share/zoneinfo", "usr/share/lib/zoneinfo", "usr/
 func (p Process) checkZones() Finding {
 	const example = "Europe/Berlin"
 	if err := tryZone(example); err != nil {
-		return Bad(ProcessZones, Fault, "Remove or repair the time zones of the system (/usr/share/zoneinfo, "+
-			"ZONEINFO): without them the program has its own.",
-			"schedules in %s cannot run: %v", example, err)
+		return fault("Remove or repair the time zones of the system (/usr/share/zoneinfo, ZONEINFO): without them "+
+			"the program has its own.", "schedules in %s cannot run: %v", example, err)
 	}
 	for _, folder := range zoneFolders {
 		if _, err := fs.Stat(p.Root, folder+"/"+example); err != nil {
@@ -118,18 +115,16 @@ func (p Process) checkZones() Finding {
 		release := zoneRelease(p.Root, folder)
 		var year int
 		if _, err := fmt.Sscanf(release, "%4d", &year); err != nil {
-			return Bad(ProcessZones, Unknown,
-				"Ask the system's package manager for the version of tzdata, and keep it up to date.",
+			return unknown("Ask the system's package manager for the version of tzdata, and keep it up to date.",
 				"%s loads from /%s, which does not tell its release", example, folder)
 		}
 		if p.Now.Year()-year >= zonesOld {
-			return Bad(ProcessZones, Warn, "Update the system's package tzdata, and restart Ringback.",
-				"the time zones of the system are those of release %s: schedules in zones whose rules have changed "+
-					"run at a wrong hour", release)
+			return warn("Update the system's package tzdata, and restart Ringback.", "the time zones of the system "+
+				"are those of release %s: schedules in zones whose rules have changed run at a wrong hour", release)
 		}
-		return Good(ProcessZones, "release %s of the system (/%s)", release, folder)
+		return good("release %s of the system (/%s)", release, folder)
 	}
-	return Good(ProcessZones, "those in the program, built with %s", runtime.Version())
+	return good("those in the program, built with %s", runtime.Version())
 }
 
 // tryZone returns an error if a zone cannot be loaded or does not change its clocks.

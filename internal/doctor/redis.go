@@ -42,10 +42,9 @@ type RedisOptions struct {
 
 // CheckRedis returns the checks of a store.
 func CheckRedis(subject string, o RedisOptions) Check {
-	names := []Name{
-		RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction,
-		RedisMemory, RedisPersistence, RedisSaving, RedisReplicas, RedisConnections,
-		RedisRights, RedisLatency, RedisLosses,
+	names := []Name{RedisData}
+	for _, j := range judges {
+		names = append(names, j.check)
 	}
 	o.Prefix = cmp.Or(o.Prefix, "rb")
 	address, err := connect.ParseAddress(o.URL)
@@ -54,7 +53,7 @@ func CheckRedis(subject string, o RedisOptions) Check {
 	}
 	return Check{Subject: subject, Names: names, Run: func(ctx context.Context) ([]Finding, error) {
 		if err != nil {
-			return []Finding{Bad(RedisReach, Fault, "Correct --store.", "%v", err)}, err
+			return RedisReach.of(fault("Correct --store.", "%v", err)), err
 		}
 		return o.look(ctx, address)
 	}}
@@ -76,9 +75,8 @@ func (o RedisOptions) look(ctx context.Context, address connect.Address) (_ []Fi
 	}
 	switch {
 	case unreachable != nil && len(f.servers) == 0:
-		return []Finding{Bad(RedisReach, Fault,
-			"Start Redis, correct --store, or open the network between the two; jobs are refused and none is "+
-				"delivered until then.", "%v", unreachable)}, unreachable
+		return RedisReach.of(fault("Start Redis, correct --store, or open the network between the two; jobs are "+
+			"refused and none is delivered until then.", "%v", unreachable)), unreachable
 	case err != nil:
 		return f.judge(), connect.MapError(ctx, err)
 	}
@@ -144,24 +142,22 @@ type facts struct {
 func (f *facts) readMeta(ctx context.Context, client *connect.Client) {
 	found, err := client.HMGet(ctx, layout.MetaKey(f.Prefix), "version", "shards").Result()
 	if err != nil {
-		f.meta = Bad(RedisData, Fault,
-			"Mend what the error names, such as the rights of the user.", "%v", connect.MapError(ctx, err))
+		f.meta = fault("Mend what the error names, such as the rights of the user.", "%v", connect.MapError(ctx, err))
 		return
 	}
 	if found[0] == nil && found[1] == nil {
-		f.meta = Bad(RedisData, Warn,
-			"Correct --store or --redis-prefix, unless the service has never run with them.",
+		f.meta = warn("Correct --store or --redis-prefix, unless the service has never run with them.",
 			"there are no data under the prefix %s", f.Prefix)
 		return
 	}
 	n, err := layout.CheckMeta(fmt.Sprint(found[0]), fmt.Sprint(found[1]), f.Shards)
 	if err != nil {
-		f.meta = Bad(RedisData, Fault, "Correct --shards, or use the program's version that "+
-			"made the data, or another --redis-prefix (docs/export.md).", "%v", err)
+		f.meta = fault("Correct --shards, or use the program's version that made the data, or another --redis-prefix "+
+			"(docs/export.md).", "%v", err)
 		return
 	}
 	f.shards = n
-	f.meta = Good(RedisData, "version %d with %d shards under the prefix %s", layout.Version, n, f.Prefix)
+	f.meta = good("version %d with %d shards under the prefix %s", layout.Version, n, f.Prefix)
 }
 
 // allSlots is the number of slots of a cluster.
@@ -186,40 +182,31 @@ func (f *facts) readSlots(ctx context.Context, client *connect.Client) {
 func judgeSlots(covered, alone, ranges int) Finding {
 	switch {
 	case covered < allSlots:
-		return Bad(RedisCluster, Fault, "Bring the missing servers back, or run redis-cli "+
-			"--cluster fix.",
+		return fault("Bring the missing servers back, or run redis-cli --cluster fix.",
 			"%d of %d slots have no server: the shards there are down", allSlots-covered, allSlots)
 	case alone > 0:
-		return Bad(RedisCluster, Warn, "Give each primary a replica.",
-			"all slots are served, but %d of %d ranges have no replica: when their server dies, their shards are "+
-				"down", alone, ranges)
+		return warn("Give each primary a replica.", "all slots are served, but %d of %d ranges have no replica: when "+
+			"their server dies, their shards are down", alone, ranges)
 	}
-	return Good(RedisCluster, "all slots are served, by servers with replicas")
+	return good("all slots are served, by servers with replicas")
 }
 
 // judge judges the facts.
 func (f *facts) judge() []Finding {
-	found := []Finding{f.meta}
+	found := RedisData.of(f.meta)
 	if f.slots != nil {
-		found = append(found, *f.slots)
+		found = append(found, RedisCluster.of(*f.slots)...)
 	}
-	found = append(found, f.judgeEach(judgeReach, false)...)
-	for _, judge := range []judgeFunc{
-		judgeVersion, judgeClock, judgeEviction, judgeMemory, judgePersistence, judgeSaving, judgeReplicas,
-		judgeConnections, judgeRights, judgeLatency, judgeLosses,
-	} {
-		found = append(found, f.judgeEach(judge, true)...)
+	for _, j := range judges {
+		found = append(found, j.check.of(f.judgeEach(j.server, j.check != RedisReach)...)...)
 	}
 	return found
 }
 
-// A judgeFunc judges one server in one respect.
-type judgeFunc func(*facts, *server) Finding
-
 // judgeEach judges all servers. What is wrong has a finding, which names the servers. If nothing is, there is one
 // finding, which is not ok if servers that are down were left out.
-func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []Finding) {
-	var good []Finding
+func (f *facts) judgeEach(judge func(*facts, *server) Finding, skip bool) (found []Finding) {
+	var fine []Finding
 	var addrs [][]string // of found
 	left := 0
 	for i := range f.servers {
@@ -230,7 +217,7 @@ func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []Finding) {
 		}
 		one := judge(f, s)
 		if one.Level == OK {
-			good = append(good, one)
+			fine = append(fine, one)
 		} else if at := slices.Index(found, one); at >= 0 {
 			addrs[at] = append(addrs[at], s.addr)
 		} else {
@@ -242,16 +229,15 @@ func (f *facts) judgeEach(judge judgeFunc, skip bool) (found []Finding) {
 		for i := range found {
 			found[i].Seen = strings.Join(addrs[i], ", ") + ": " + found[i].Seen
 		}
-	case len(found) > 0 || len(good) == 0: // none: Run reports it as unknown
+	case len(found) > 0 || len(fine) == 0: // none: Run reports it as unknown
 	case left > 0:
-		found = []Finding{Bad(good[0].Check, Unknown, "Mend what keeps them from answering, and "+
-			"run ringback doctor again.",
+		found = []Finding{unknown("Mend what keeps them from answering, and run ringback doctor again.",
 			"%d of %d servers could not be looked at; the others are fine", left, len(f.servers))}
-	case len(good) > 1:
-		good[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", good[0].Seen, len(good)-1)
+	case len(fine) > 1:
+		fine[0].Seen = fmt.Sprintf("%s; and %d more servers are fine", fine[0].Seen, len(fine)-1)
 		fallthrough
 	default:
-		found = good[:1]
+		found = fine[:1]
 	}
 	return found
 }

@@ -22,36 +22,53 @@ const (
 	replicaLag  = 10
 )
 
+// judges judge one server, each in one respect.
+var judges = []struct {
+	check  Name
+	server func(*facts, *server) Finding
+}{
+	{RedisReach, judgeReach},
+	{RedisVersion, judgeVersion},
+	{RedisClock, judgeClock},
+	{RedisEviction, judgeEviction},
+	{RedisMemory, judgeMemory},
+	{RedisPersistence, judgePersistence},
+	{RedisSaving, judgeSaving},
+	{RedisReplicas, judgeReplicas},
+	{RedisConnections, judgeConnections},
+	{RedisRights, judgeRights},
+	{RedisLatency, judgeLatency},
+	{RedisLosses, judgeLosses},
+}
+
 // infoRight is the remedy for a server that does not tell enough.
 const infoRight = "Give the user the rights +info and +config|get (docs/redis.md), or ask who runs the server."
 
 // hidden returns the finding for what a server does not tell.
-func (s *server) hidden(check Name, what string) Finding {
+func (s *server) hidden(what string) Finding {
 	if s.err != nil {
 		what += ": " + s.err.Error()
 	}
-	return Bad(check, Unknown, infoRight, "the server does not tell %s", what)
+	return unknown(infoRight, "the server does not tell %s", what)
 }
 
 func judgeReach(f *facts, s *server) Finding {
 	switch {
 	case f.two:
-		return Bad(RedisReach, Fault, "Let the name or the load balancer in --store lead to one "+
-			"server, or use redis+sentinel://.",
+		return fault("Let the name or the load balancer in --store lead to one server, or use redis+sentinel://.",
 			"%v; jobs that one takes are unknown to the other", connect.ErrTwoServers)
 	case s.down:
-		return Bad(RedisReach, Fault, "Start the server again, or let a replica take over: its "+
-			"shards are down until then.", "%v", s.err)
+		return fault("Start the server again, or let a replica take over: its shards are down until then.", "%v", s.err)
 	case len(s.trips) == 0:
-		return s.hidden(RedisReach, "the time")
+		return s.hidden("the time")
 	}
 	seen := fmt.Sprintf("a round trip takes %s (the slowest of %d: %s)", short(s.median()), len(s.trips),
 		short(s.trips[len(s.trips)-1]))
 	if s.median() > slowTrip {
-		return Bad(RedisReach, Warn,
-			"Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s", seen)
+		return warn("Run Ringback near Redis, in the same zone: each claim and each result takes a round trip.", "%s",
+			seen)
 	}
-	return Good(RedisReach, "%s", seen)
+	return good("%s", seen)
 }
 
 // short rounds a duration to what people read.
@@ -66,38 +83,35 @@ func judgeVersion(f *facts, s *server) Finding {
 	mode := s.info["redis_mode"]
 	switch {
 	case err != nil || err2 != nil:
-		return s.hidden(RedisVersion, "its version")
+		return s.hidden("its version")
 	case a < oldestMajor || a == oldestMajor && b < oldestMinor:
-		return Bad(RedisVersion, Fault, "Upgrade Redis to 6.2 or "+
-			"later.", "Redis %s lacks commands that Ringback needs", version)
+		return fault("Upgrade Redis to 6.2 or later.", "Redis %s lacks commands that Ringback needs", version)
 	case f.Wait.Fsync && (a < 7 || a == 7 && b < 2):
-		return Bad(RedisVersion, Fault, "Upgrade Redis to 7.2, or leave fsync out of "+
-			"--redis-wait.", "Redis %s cannot wait for fsync", version)
+		return fault("Upgrade Redis to 7.2, or leave fsync out of --redis-wait.", "Redis %s cannot wait for fsync",
+			version)
 	case mode == "sentinel" || mode == "cluster" && !f.cluster:
-		return Bad(RedisVersion, Fault, "Use redis+sentinel:// or redis+cluster:// in "+
-			"--store.", "the server is one of a %s", mode)
+		return fault("Use redis+sentinel:// or redis+cluster:// in --store.", "the server is one of a %s", mode)
 	}
-	return Good(RedisVersion, "Redis %s, %s", version, mode)
+	return good("Redis %s, %s", version, mode)
 }
 
 func judgeClock(_ *facts, s *server) Finding {
 	if len(s.trips) == 0 {
-		return s.hidden(RedisClock, "the time")
+		return s.hidden("the time")
 	}
-	return CompareClocks(RedisClock, "Redis", s.ahead, s.precision)
+	return compareClocks("Redis", s.ahead, s.precision)
 }
 
 func judgeEviction(_ *facts, s *server) Finding {
 	policy, known := s.settings["maxmemory-policy"]
 	switch {
 	case !known:
-		return s.hidden(RedisEviction, "its maxmemory-policy")
+		return s.hidden("its maxmemory-policy")
 	case connect.Evicts(policy):
-		return Bad(RedisEviction, Fault,
-			"Run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf.", "maxmemory-policy is %s: Redis "+
-				"removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy)
+		return fault("Run CONFIG SET maxmemory-policy noeviction, and set it in redis.conf.", "maxmemory-policy is "+
+			"%s: Redis removes jobs when memory is full; Ringback refuses to start, or to register jobs", policy)
 	}
-	return Good(RedisEviction, "maxmemory-policy is %s", policy)
+	return good("maxmemory-policy is %s", policy)
 }
 
 func judgeMemory(_ *facts, s *server) Finding {
@@ -110,24 +124,21 @@ func judgeMemory(_ *facts, s *server) Finding {
 	}
 	switch {
 	case !known || !limited:
-		return s.hidden(RedisMemory, "its memory")
+		return s.hidden("its memory")
 	case most == 0:
-		return Bad(RedisMemory, Unknown, "Set maxmemory with room above what you "+
-			"expect.", "%s are used, and there is no maxmemory", Size(used))
+		return unknown("Set maxmemory with room above what you expect.", "%s are used, and there is no maxmemory",
+			Size(used))
 	case used >= most:
-		return Bad(RedisMemory, Fault, "Raise maxmemory, or shorten keep_delivered and "+
-			"keep_dead of the largest topics.",
+		return fault("Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
 			"memory is full (%s of %s): registrations get 503", Size(used), Size(most))
 	case used*100 >= most*memoryWarn:
-		return Bad(RedisMemory, Warn, "Raise maxmemory, or shorten keep_delivered and keep_dead "+
-			"of the largest topics.",
+		return warn("Raise maxmemory, or shorten keep_delivered and keep_dead of the largest topics.",
 			"%s of %s (%s) are used", Size(used), Size(most), whose)
 	case whose != "maxmemory":
-		return Bad(RedisMemory, Warn, "Set maxmemory below the memory of the machine: a full "+
-			"Redis refuses jobs, a full machine kills Redis.",
-			"there is no maxmemory; %s are used, the machine has %s", Size(used), Size(most))
+		return warn("Set maxmemory below the memory of the machine: a full Redis refuses jobs, a full machine kills "+
+			"Redis.", "there is no maxmemory; %s are used, the machine has %s", Size(used), Size(most))
 	}
-	return Good(RedisMemory, "%s of %s are used", Size(used), Size(most))
+	return good("%s of %s are used", Size(used), Size(most))
 }
 
 func judgePersistence(f *facts, s *server) Finding {
@@ -137,36 +148,31 @@ func judgePersistence(f *facts, s *server) Finding {
 	const appendOnly = "Set appendonly yes (docs/redis.md#durability)."
 	switch {
 	case !known || !knows:
-		return s.hidden(RedisPersistence, "whether it persists data")
+		return s.hidden("whether it persists data")
 	case f.Wait.Fsync && appends != "yes":
-		return Bad(RedisPersistence, Fault, "Set appendonly yes, or leave fsync out of "+
-			"--redis-wait.",
+		return fault("Set appendonly yes, or leave fsync out of --redis-wait.",
 			"--redis-wait asks for fsync, but appendonly is %s: Ringback refuses to start", appends)
 	case !connect.IsPersistent(s.settings):
-		return Bad(RedisPersistence, Warn, appendOnly, "Redis persists nothing: all jobs are "+
-			"lost when its process ends")
+		return warn(appendOnly, "Redis persists nothing: all jobs are lost when its process ends")
 	case appends != "yes":
-		return Bad(RedisPersistence, Warn, appendOnly,
-			"snapshots only (save %s): when Redis dies, all accepted jobs and results since the last one are "+
-				"lost", saves)
+		return warn(appendOnly, "snapshots only (save %s): when Redis dies, all accepted jobs and results since the "+
+			"last one are lost", saves)
 	case fsync == "no":
-		return Bad(RedisPersistence, Warn, "Set appendfsync everysec or always.",
+		return warn("Set appendfsync everysec or always.",
 			"appendfsync is no: when the machine dies, some 30 seconds of accepted jobs are lost")
 	case fsync == "always":
-		return Good(RedisPersistence, "appendonly with appendfsync always: an accepted job survives "+
-			"the machine")
+		return good("appendonly with appendfsync always: an accepted job survives the machine")
 	case f.Wait.Fsync:
-		return Good(RedisPersistence, "appendonly with appendfsync %s: a job answered with \"synced\": "+
-			"true survives the machine", fsync)
+		return good("appendonly with appendfsync %s: a job answered with \"synced\": true survives the machine", fsync)
 	}
-	return Good(RedisPersistence, "appendonly with appendfsync %s: when the machine dies, up to about "+
-		"two seconds of accepted jobs are lost", fsync)
+	return good("appendonly with appendfsync %s: when the machine dies, up to about two seconds of accepted jobs are "+
+		"lost", fsync)
 }
 
 // judgeSaving looks at the last writes to disk.
 func judgeSaving(_ *facts, s *server) Finding {
 	if s.info["rdb_last_bgsave_status"] == "" {
-		return s.hidden(RedisSaving, "whether its last writes to disk succeeded")
+		return s.hidden("whether its last writes to disk succeeded")
 	}
 	var failed []string
 	for _, field := range []string{"rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"} {
@@ -176,14 +182,12 @@ func judgeSaving(_ *facts, s *server) Finding {
 	}
 	switch {
 	case len(failed) > 0:
-		return Bad(RedisSaving, Fault, "Look at Redis's log: its disk is full or fails, or it "+
-			"has no memory to fork (vm.overcommit_memory).",
-			"%s", strings.Join(failed, ", "))
+		return fault("Look at Redis's log: its disk is full or fails, or it has no memory to fork "+
+			"(vm.overcommit_memory).", "%s", strings.Join(failed, ", "))
 	case s.info["loading"] == "1":
-		return Bad(RedisSaving, Fault, "Wait until it has loaded its "+
-			"data.", "Redis is loading its data")
+		return fault("Wait until it has loaded its data.", "Redis is loading its data")
 	}
-	return Good(RedisSaving, "its last writes to disk succeeded")
+	return good("its last writes to disk succeeded")
 }
 
 func judgeReplicas(f *facts, s *server) Finding {
@@ -191,11 +195,11 @@ func judgeReplicas(f *facts, s *server) Finding {
 	count, known := s.number("connected_slaves")
 	least, _ := s.setting("min-replicas-to-write")
 	if role == "slave" {
-		return Bad(RedisReplicas, Fault, "Name the primary in --store, or use redis+sentinel://.",
+		return fault("Name the primary in --store, or use redis+sentinel://.",
 			"the server is a replica: it takes no writes")
 	}
 	if !known {
-		return s.hidden(RedisReplicas, "its replicas")
+		return s.hidden("its replicas")
 	}
 	online, late := int64(0), ""
 	for i := range count {
@@ -210,24 +214,21 @@ func judgeReplicas(f *facts, s *server) Finding {
 	}
 	switch {
 	case online < least:
-		return Bad(RedisReplicas, Fault, "Bring replicas back, or lower min-replicas-to-write.",
+		return fault("Bring replicas back, or lower min-replicas-to-write.",
 			"%d replicas follow, min-replicas-to-write is %d: Redis refuses all writes", online, least)
 	case online < int64(f.Wait.Replicas):
-		return Bad(RedisReplicas, Warn, "Bring replicas back, or lower --redis-wait: each "+
-			"registration waits in vain for its timeout.",
+		return warn("Bring replicas back, or lower --redis-wait: each registration waits in vain for its timeout.",
 			"%d replicas follow, --redis-wait asks for %d", online, f.Wait.Replicas)
 	case late != "":
-		return Bad(RedisReplicas, Warn, "Look at that replica and the network to it.", "%s", late)
+		return warn("Look at that replica and the network to it.", "%s", late)
 	case count == 0:
-		return Good(RedisReplicas, "no replicas: jobs wait for this server when it is down")
+		return good("no replicas: jobs wait for this server when it is down")
 	case f.Wait.Replicas == 0 && least == 0:
-		return Bad(RedisReplicas, Warn,
-			"Use --redis-wait replicas=1 or Redis's min-replicas-to-write 1, if no accepted job may be lost "+
-				"(docs/redis.md#durability).",
-			"%d replicas follow, and no write waits for them: a failover loses what the promoted one had not "+
-				"received", online)
+		return warn("Use --redis-wait replicas=1 or Redis's min-replicas-to-write 1, if no accepted job may be lost "+
+			"(docs/redis.md#durability).", "%d replicas follow, and no write waits for them: a failover loses what "+
+			"the promoted one had not received", online)
 	}
-	return Good(RedisReplicas, "%d replicas follow", online)
+	return good("%d replicas follow", online)
 }
 
 // field returns a field of a text such as ip=127.0.0.1,state=online,lag=1.
@@ -248,50 +249,47 @@ func judgeConnections(f *facts, s *server) Finding {
 	need := int64(f.maxConns + shardConns*max(f.shards, 1))
 	switch {
 	case !known || !knows:
-		return s.hidden(RedisConnections, "its connections")
+		return s.hidden("its connections")
 	case now+need > most:
-		return Bad(RedisConnections, Warn, "Raise maxclients (and the limit of open files of "+
-			"Redis), or set pool_size in --store.",
+		return warn("Raise maxclients (and the limit of open files of Redis), or set pool_size in --store.",
 			"%d of %d connections are open, a further process of Ringback takes up to %d", now, most, need)
 	case tells && keepalive == 0:
-		return Bad(RedisConnections, Warn, "Set tcp-keepalive "+
-			"300.", "tcp-keepalive is 0: connections of machines that died stay open and count against maxclients")
+		return warn("Set tcp-keepalive 300.",
+			"tcp-keepalive is 0: connections of machines that died stay open and count against maxclients")
 	case idle > 0 && idle < 10:
-		return Bad(RedisConnections, Warn, "Set timeout 0, or 60 and more.",
+		return warn("Set timeout 0, or 60 and more.",
 			"timeout is %d: Redis closes idle connections all the time, and each is opened anew", idle)
 	}
-	return Good(RedisConnections, "%d of %d connections are open, a process takes up to %d", now, most,
-		need)
+	return good("%d of %d connections are open, a process takes up to %d", now, most, need)
 }
 
 func judgeRights(_ *facts, s *server) Finding {
 	const remedy = "Give them to the user with ACL SETUSER, as in docs/redis.md#rights."
 	switch r := s.rights; {
 	case r == nil && s.err != nil:
-		return Bad(RedisRights, Unknown, "Compare the user's rights with "+
-			"docs/redis.md#rights.", "the rights could not be read: %v", s.err)
+		return unknown("Compare the user's rights with docs/redis.md#rights.", "the rights could not be read: %v",
+			s.err)
 	case r == nil:
-		return Bad(RedisRights, Unknown, "Compare the user's rights with "+
-			"docs/redis.md#rights.", "Redis tells the rights of users from version 7 on")
+		return unknown("Compare the user's rights with docs/redis.md#rights.",
+			"Redis tells the rights of users from version 7 on")
 	case len(r.missing) > 0:
-		return Bad(RedisRights, Fault, remedy, "the user may not call %s on the keys of the "+
-			"store", strings.Join(r.missing, ", "))
+		return fault(remedy, "the user may not call %s on the keys of the store", strings.Join(r.missing, ", "))
 	case len(r.optional) > 0:
-		return Bad(RedisRights, Warn, remedy, "the user may not call %s: a part of Ringback "+
-			"does not work", strings.Join(r.optional, ", "))
+		return warn(remedy, "the user may not call %s: a part of Ringback does not work",
+			strings.Join(r.optional, ", "))
 	}
-	return Good(RedisRights, "the user has all rights")
+	return good("the user has all rights")
 }
 
 func judgeLatency(_ *facts, s *server) Finding {
 	threshold, known := s.setting("latency-monitor-threshold")
 	switch {
 	case s.spikes == nil:
-		return Bad(RedisLatency, Unknown, "Give the user +latency|latest to see them; Ringback "+
-			"works without.", "the server does not tell its latency spikes")
+		return unknown("Give the user +latency|latest to see them; Ringback works without.",
+			"the server does not tell its latency spikes")
 	case known && threshold == 0 && len(s.spikes) == 0:
-		return Bad(RedisLatency, Unknown, "Run CONFIG SET latency-monitor-threshold 100 to "+
-			"record spikes from now on.", "latency-monitor-threshold is 0: Redis records no spikes")
+		return unknown("Run CONFIG SET latency-monitor-threshold 100 to record spikes from now on.",
+			"latency-monitor-threshold is 0: Redis records no spikes")
 	}
 	var slow []string
 	for _, event := range slices.Sorted(maps.Keys(s.spikes)) {
@@ -300,11 +298,10 @@ func judgeLatency(_ *facts, s *server) Finding {
 		}
 	}
 	if len(slow) > 0 {
-		return Bad(RedisLatency, Warn,
-			"Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
+		return warn("Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
 			"Redis stood still: %s", strings.Join(slow, ", "))
 	}
-	return Good(RedisLatency, "no spike of %s or more", slowSpike)
+	return good("no spike of %s or more", slowSpike)
 }
 
 func judgeLosses(_ *facts, s *server) Finding {
@@ -313,16 +310,13 @@ func judgeLosses(_ *facts, s *server) Finding {
 	rejected, _ := s.number("rejected_connections")
 	switch {
 	case !known:
-		return s.hidden(RedisLosses, "whether it evicted keys")
+		return s.hidden("whether it evicted keys")
 	case evicted > 0:
-		return Bad(RedisLosses, Warn, "Set maxmemory-policy noeviction, then run ringback "+
-			"verify --repair: jobs may be missing.",
+		return warn("Set maxmemory-policy noeviction, then run ringback verify --repair: jobs may be missing.",
 			"Redis has evicted %d keys since its start", evicted)
 	case rejected > 0:
-		return Bad(RedisLosses, Warn, "Raise maxclients, and see who opens so many connections "+
-			"(CLIENT LIST).",
+		return warn("Raise maxclients, and see who opens so many connections (CLIENT LIST).",
 			"Redis has rejected %d connections since its start", rejected)
 	}
-	return Good(RedisLosses,
-		"no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired)
+	return good("no key was evicted and no connection rejected; %d keys expired, as markers and replies do", expired)
 }

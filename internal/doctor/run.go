@@ -68,8 +68,8 @@ func Run(ctx context.Context, checks ...Check) []Finding {
 func complete(c Check, findings []Finding, err error) []Finding {
 	for _, name := range c.Names {
 		if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Check == name }) {
-			findings = append(findings, Bad(name, Unknown, "Mend that, and run ringback doctor again.",
-				"could not be checked: %s", reason(err)))
+			findings = append(findings, name.of(unknown("Mend that, and run ringback doctor again.",
+				"could not be checked: %s", reason(err)))...)
 		}
 	}
 	for i := range findings {

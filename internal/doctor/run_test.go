@@ -18,7 +18,7 @@ func TestRun_ReportsWhatWasNotLookedAtAsUnknown(t *testing.T) {
 			RedisReach, RedisClock,
 			RedisRights,
 		}, Run: func(context.Context) ([]Finding, error) {
-			return []Finding{Good(RedisRights, "all"), Good(RedisReach, "fast")}, errors.New("it is gone")
+			return append(RedisRights.of(good("all")), RedisReach.of(good("fast"))...), errors.New("it is gone")
 		}},
 		Check{
 			Subject: "b", Names: []Name{SQLiteLog},
@@ -52,7 +52,7 @@ func TestRun_DoesNotWaitForChecksThatHang(t *testing.T) {
 			Check{Subject: "late", Names: []Name{RedisReach}, Run: late},
 			Check{
 				Subject: "fast", Names: []Name{ProcessPID},
-				Run: func(context.Context) ([]Finding, error) { return []Finding{Good(ProcessPID, "1")}, nil },
+				Run: func(context.Context) ([]Finding, error) { return ProcessPID.of(good("1")), nil },
 			},
 		)
 		require.Equal(t, Limit+grace, time.Since(began))
@@ -132,7 +132,7 @@ func TestCompareClocks_KnowsHowExactAnAnswerIs(t *testing.T) {
 		{301 * time.Second, time.Millisecond, Fault, "5m1s ahead"},
 		{-24 * time.Hour, time.Millisecond, Fault, "24h0m0s behind"},
 	} {
-		f := CompareClocks(RedisClock, "Redis", c.diff, c.precision)
+		f := compareClocks("Redis", c.diff, c.precision)
 		require.Equal(t, c.want, f.Level, c.seen)
 		require.Contains(t, f.Seen, c.seen)
 		require.Equal(t, f.Level == OK, f.Remedy == "")

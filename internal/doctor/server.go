@@ -63,31 +63,31 @@ func (s Server) look(ctx context.Context, client *http.Client) (found []Finding,
 	}
 	took := time.Since(sent)
 	ringback, version, f := judgeReady(ready.status, ready.text)
-	found = append(found, f)
+	found = ServerReady.of(f)
 	if date, err := http.ParseTime(ready.date); err == nil {
 		// The header has whole seconds: it is half a second early on average.
 		at := date.Add(500 * time.Millisecond)
-		found = append(found,
-			CompareClocks(ServerClock, "the server", at.Sub(sent.Add(took/2)), took/2+500*time.Millisecond))
+		found = append(found, ServerClock.of(
+			compareClocks("the server", at.Sub(sent.Add(took/2)), took/2+500*time.Millisecond))...)
 	}
 	if c := ready.certificate; c != nil {
-		f, ok := judgeCertificate(ServerTLS, "server", c, sent)
+		f, ok := judgeCertificate("server", c, sent)
 		if ok {
-			f = Good(ServerTLS, "the certificate is valid until %s", c.NotAfter.UTC().Format(time.DateOnly))
+			f = good("the certificate is valid until %s", c.NotAfter.UTC().Format(time.DateOnly))
 		}
-		found = append(found, f)
+		found = append(found, ServerTLS.of(f)...)
 	}
 	switch {
 	case !ringback:
 		return found, errNotRingback
 	case version != "":
-		return append(found, s.compareVersion(version)), nil
+		return append(found, ServerVersion.of(s.compareVersion(version))...), nil
 	}
 	answer, err := s.get(ctx, client, "/v1/version")
 	if err != nil {
 		return found, err
 	}
-	return append(found, s.judgeVersion(answer.status, answer.text)), nil
+	return append(found, ServerVersion.of(s.judgeVersion(answer.status, answer.text))...), nil
 }
 
 // errNotRingback is why nothing else is asked.
@@ -150,12 +150,10 @@ func (s Server) get(ctx context.Context, client *http.Client, path string) (a an
 // unreachable returns what it means that the server does not answer.
 func (s Server) unreachable(err error) ([]Finding, error) {
 	if !s.Named && errors.Is(err, syscall.ECONNREFUSED) {
-		return []Finding{Bad(ServerReady, Unknown,
-			"Start it with ringback serve, or name the running one with --server.",
-			"no service runs at the address of these settings")}, errors.New("no service runs")
+		return ServerReady.of(unknown("Start it with ringback serve, or name the running one with --server.",
+			"no service runs at the address of these settings")), errors.New("no service runs")
 	}
-	return []Finding{Bad(ServerReady, Fault,
-		"Look at the service's log, and at firewalls and proxies in between.", "%v", err)}, err
+	return ServerReady.of(fault("Look at the service's log, and at firewalls and proxies in between.", "%v", err)), err
 }
 
 // judgeReady judges the answer of /readyz. It also returns whether Ringback answers, and the version that it tells;
@@ -177,22 +175,21 @@ func judgeReady(status int, text []byte) (ringback bool, version string, f Findi
 		status != http.StatusOK && answer.Code != "")
 	switch {
 	case status == http.StatusOK && !ringback:
-		return false, "", Bad(ServerReady, Fault, "Correct --addr or --server.", "%v", errNotRingback)
+		return false, "", fault("Correct --addr or --server.", "%v", errNotRingback)
 	case status != http.StatusOK && answer.Detail != "":
 		return ringback, "",
-			Bad(ServerReady, Fault, "Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
+			fault("Mend what it names; it becomes ready by itself.", "%s (%d)", answer.Detail, status)
 	case status != http.StatusOK:
-		return ringback, "", Bad(ServerReady, Fault, "Correct --addr or --server, or look at the proxy in "+
-			"between.", "not ready: status %d", status)
+		return ringback, "", fault("Correct --addr or --server, or look at the proxy in between.",
+			"not ready: status %d", status)
 	}
 	for _, one := range answer.Stores {
 		if !one.Ready {
-			return true, answer.Version, Bad(ServerReady, Warn,
-				"Mend what it names; the namespaces of that store are answered 503 until then.",
-				"ready, but not the store %s: %s", one.Name, one.Detail)
+			return true, answer.Version, warn("Mend what it names; the namespaces of that store are answered 503 "+
+				"until then.", "ready, but not the store %s: %s", one.Name, one.Detail)
 		}
 	}
-	return true, answer.Version, Good(ServerReady, "accepts and delivers jobs")
+	return true, answer.Version, good("accepts and delivers jobs")
 }
 
 // judgeVersion judges the answer of /v1/version.
@@ -203,16 +200,14 @@ func (s Server) judgeVersion(status int, text []byte) Finding {
 	err := json.Unmarshal(text, &answer)
 	switch {
 	case status == http.StatusUnauthorized && !s.sendsToken():
-		return Bad(ServerVersion, Unknown,
-			"Run ringback doctor on the machine of the service, or name the service with --server "+
-				"https://…", "the server tells its version without a token to its own machine only, and doctor sends "+
-				"the token over https only, to a named server")
+		return unknown("Run ringback doctor on the machine of the service, or name the service with --server https://…",
+			"the server tells its version without a token to its own machine only, and doctor sends the token over "+
+				"https only, to a named server")
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return Bad(ServerVersion, Unknown, "Run ringback doctor with the settings and variables of the service.",
+		return unknown("Run ringback doctor with the settings and variables of the service.",
 			"the server refuses the token of these settings (%d)", status)
 	case status != http.StatusOK || err != nil || answer.Version == "":
-		return Bad(ServerVersion, Unknown, "Look at the service's "+
-			"log.", "the server does not tell its version (%d)", status)
+		return unknown("Look at the service's log.", "the server does not tell its version (%d)", status)
 	}
 	return s.compareVersion(answer.Version)
 }
@@ -220,8 +215,8 @@ func (s Server) judgeVersion(status int, text []byte) Finding {
 // compareVersion judges the version of the service.
 func (s Server) compareVersion(version string) Finding {
 	if version != s.Version {
-		return Bad(ServerVersion, Warn, "Restart the service with the new program, or run the doctor of its version.",
+		return warn("Restart the service with the new program, or run the doctor of its version.",
 			"the service is version %s, this program is %s", version, s.Version)
 	}
-	return Good(ServerVersion, "%s, like this program", version)
+	return good("%s, like this program", version)
 }

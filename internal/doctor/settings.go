@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,26 +61,25 @@ func (s Settings) Check() []Check {
 		Subject: "settings",
 		Names:   []Name{SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard},
 		Run: func(ctx context.Context) ([]Finding, error) {
-			found := []Finding{s.checkListen(), s.checkGuard(), s.checkProxy(ctx)}
-			found = append(found, s.checkValid()...)
-			found = append(found, s.checkSecrets()...)
-			return append(found, s.checkCertificates()...), nil
+			return slices.Concat(SettingsValid.of(s.checkValid()...), SettingsListen.of(s.checkListen()),
+				SettingsSecrets.of(s.checkSecrets()...), SettingsTLS.of(s.checkCertificates()...),
+				SettingsProxy.of(s.checkProxy(ctx)), SettingsGuard.of(s.checkGuard())), nil
 		},
 	}, {
 		Subject: "settings", Names: []Name{SettingsDNS},
-		Run: func(ctx context.Context) ([]Finding, error) { return []Finding{s.checkDNS(ctx)}, nil },
+		Run: func(ctx context.Context) ([]Finding, error) { return SettingsDNS.of(s.checkDNS(ctx)), nil },
 	}}
 }
 
 // checkValid returns a finding for each fault of the settings.
 func (s Settings) checkValid() (found []Finding) {
 	if s.Err == nil {
-		return []Finding{Good(SettingsValid, "the settings are valid")}
+		return []Finding{good("the settings are valid")}
 	}
 	for line := range strings.Lines(s.Err.Error()) {
 		if line = strings.TrimSpace(line); line != "" {
 			found = append(found,
-				Bad(SettingsValid, Fault, "Correct the setting: ringback serve refuses to start with it.", "%s", line))
+				fault("Correct the setting: ringback serve refuses to start with it.", "%s", line))
 		}
 	}
 	return found
@@ -88,15 +88,14 @@ func (s Settings) checkValid() (found []Finding) {
 func (s Settings) checkListen() Finding {
 	switch {
 	case s.Loopback:
-		return Good(SettingsListen, "%s, for this machine only", s.Addr)
+		return good("%s, for this machine only", s.Addr)
 	case !s.ServesAPI:
-		return Good(SettingsListen, "%s, for health and metrics only", s.Addr)
+		return good("%s, for health and metrics only", s.Addr)
 	case !s.NeedsToken:
-		return Bad(SettingsListen, Warn, "Set RINGBACK_TOKEN or --token-file, unless a proxy in front of every "+
-			"client asks for credentials.",
+		return warn("Set RINGBACK_TOKEN or --token-file, unless a proxy in front of every client asks for credentials.",
 			"%s is reachable from other machines without TLS, and needs no token", s.Addr)
 	}
-	return Bad(SettingsListen, Warn, "Let only a proxy with TLS reach the port, or only networks that you trust.",
+	return warn("Let only a proxy with TLS reach the port, or only networks that you trust.",
 		"%s is reachable from other machines without TLS: tokens and bodies can be read on the way", s.Addr)
 }
 
@@ -106,21 +105,19 @@ func (s Settings) checkSecrets() (found []Finding) {
 		_, mode, err := fileread.ReadSecret(name)
 		switch {
 		case err != nil:
-			found = append(found, Bad(SettingsSecrets, Fault, "Let the user of the service read the file, and nobody "+
-				"else write it.", "%v", err))
+			found = append(found, fault("Let the user of the service read the file, and nobody else write it.", "%v",
+				err))
 		case fileread.IsPublic(mode):
-			found = append(found, Bad(SettingsSecrets, Warn, "chmod o-r the "+
-				"file.", "%s can be read by all users (mode %04o)", name, mode))
+			found = append(found, warn("chmod o-r the file.", "%s can be read by all users (mode %04o)", name, mode))
 		}
 	}
 	if !s.EncryptsSecrets {
-		found = append(found, Bad(SettingsSecrets, Warn,
-			"Set RINGBACK_SECRET_KEY or --secret-key-file (docs/secret-key.md).",
+		found = append(found, warn("Set RINGBACK_SECRET_KEY or --secret-key-file (docs/secret-key.md).",
 			"there is no secret key: signing secrets and secret headers are stored as plain text"))
 	}
 	if len(found) == 0 {
-		found = append(found, Good(SettingsSecrets,
-			"stored secrets are encrypted, %d files with secrets are private", len(s.SecretFiles)))
+		found = append(found, good("stored secrets are encrypted, %d files with secrets are private",
+			len(s.SecretFiles)))
 	}
 	return found
 }
@@ -132,14 +129,14 @@ func (s Settings) checkCertificates() (found []Finding) {
 	for _, name := range s.Certificates {
 		certificates, err := readCertificates(name)
 		if err != nil {
-			found = append(found, Bad(SettingsTLS, Fault, "Correct the file, or the setting that names it.", "%v", err))
+			found = append(found, fault("Correct the file, or the setting that names it.", "%v", err))
 		}
 		for _, c := range certificates {
 			count++
 			if first.IsZero() || c.NotAfter.Before(first) {
 				first = c.NotAfter
 			}
-			if f, ok := judgeCertificate(SettingsTLS, name, c, s.Now); !ok {
+			if f, ok := judgeCertificate(name, c, s.Now); !ok {
 				found = append(found, f)
 			}
 		}
@@ -148,23 +145,22 @@ func (s Settings) checkCertificates() (found []Finding) {
 	case len(found) > 0:
 		return found
 	case count == 0:
-		return []Finding{Good(SettingsTLS, "no setting names a certificate")}
+		return []Finding{good("no setting names a certificate")}
 	}
-	return []Finding{Good(SettingsTLS, "%d certificates, valid until %s or longer", count,
-		first.UTC().Format(time.DateOnly))}
+	return []Finding{good("%d certificates, valid until %s or longer", count, first.UTC().Format(time.DateOnly))}
 }
 
 // judgeCertificate returns a finding if a certificate is not valid, or not for long.
-func judgeCertificate(check Name, where string, c *x509.Certificate, now time.Time) (f Finding, ok bool) {
+func judgeCertificate(where string, c *x509.Certificate, now time.Time) (f Finding, ok bool) {
 	subject := c.Subject.String()
 	switch until := c.NotAfter.UTC().Format(time.DateTime); {
 	case now.After(c.NotAfter):
-		return Bad(check, Fault, "Renew it.", "%s: the certificate of %q expired at %s", where, subject, until), false
+		return fault("Renew it.", "%s: the certificate of %q expired at %s", where, subject, until), false
 	case now.Before(c.NotBefore):
-		return Bad(check, Fault, "Set the clock, or get another "+
-			"certificate.", "%s: the certificate of %q is not valid yet", where, subject), false
+		return fault("Set the clock, or get another certificate.", "%s: the certificate of %q is not valid yet", where,
+			subject), false
 	case c.NotAfter.Sub(now) < certificateWarn:
-		return Bad(check, Warn, "Renew it.", "%s: the certificate of %q expires at %s", where, subject, until), false
+		return warn("Renew it.", "%s: the certificate of %q expires at %s", where, subject, until), false
 	}
 	return Finding{}, true
 }
@@ -194,42 +190,39 @@ func readCertificates(name string) (all []*x509.Certificate, err error) {
 // checkProxy connects to the proxy.
 func (s Settings) checkProxy(ctx context.Context) Finding {
 	if s.ProxyFrom == "" || !s.Delivers {
-		return Good(SettingsProxy, "deliveries use no proxy")
+		return good("deliveries use no proxy")
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Proxy)
 	if err != nil {
-		return Bad(SettingsProxy, Fault,
-			"Start the proxy, correct its address, or use --proxy none: no delivery passes.",
+		return fault("Start the proxy, correct its address, or use --proxy none: no delivery passes.",
 			"the proxy %s (%s) cannot be reached: %v", s.Proxy, s.ProxyFrom, err)
 	}
 	_ = conn.Close() // nothing was sent
-	return Good(SettingsProxy, "%s (%s) accepts connections", s.Proxy, s.ProxyFrom)
+	return good("%s (%s) accepts connections", s.Proxy, s.ProxyFrom)
 }
 
 func (s Settings) checkGuard() Finding {
 	switch {
 	case !s.Delivers:
-		return Good(SettingsGuard, "this process makes no requests")
+		return good("this process makes no requests")
 	case s.AllowPrivate && !s.Loopback:
-		return Bad(SettingsGuard, Warn,
-			"Use --allow-targets with the networks and names that jobs need, instead of "+
-				"--allow-private.", "jobs may call every private network and this machine: clients of the API can "+
-				"reach internal services with them")
+		return warn("Use --allow-targets with the networks and names that jobs need, instead of --allow-private.",
+			"jobs may call every private network and this machine: clients of the API can reach internal services "+
+				"with them")
 	case s.AllowPrivate:
-		return Good(SettingsGuard, "jobs may call private networks and this machine; only this machine can register "+
-			"jobs")
+		return good("jobs may call private networks and this machine; only this machine can register jobs")
 	case len(s.AllowTargets) > 0:
-		return Good(SettingsGuard, "jobs may call public addresses, and %s", strings.Join(s.AllowTargets, ", "))
+		return good("jobs may call public addresses, and %s", strings.Join(s.AllowTargets, ", "))
 	}
-	return Good(SettingsGuard, "jobs may call public addresses only")
+	return good("jobs may call public addresses only")
 }
 
 // checkDNS looks up a name that does not exist.
 func (s Settings) checkDNS(ctx context.Context) Finding {
 	if !s.Delivers {
-		return Good(SettingsDNS, "this process calls no receivers")
+		return good("this process calls no receivers")
 	}
 	resolver := s.Resolver
 	if resolver == nil {
@@ -242,13 +235,11 @@ func (s Settings) checkDNS(ctx context.Context) Finding {
 	missing, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case err == nil:
-		return Bad(SettingsDNS, Warn, "Use another resolver: with this one jobs with a misspelt host are sent to an "+
-			"address that is not theirs.",
-			"the resolver answers %s for a name that does not exist", strings.Join(addresses, ", "))
+		return warn("Use another resolver: with this one jobs with a misspelt host are sent to an address that is "+
+			"not theirs.", "the resolver answers %s for a name that does not exist", strings.Join(addresses, ", "))
 	case isDNS && missing.IsNotFound:
-		return Good(SettingsDNS, "the resolver answers in %s", time.Since(began).Round(time.Millisecond))
+		return good("the resolver answers in %s", time.Since(began).Round(time.Millisecond))
 	}
-	return Bad(SettingsDNS, Fault,
-		"Correct /etc/resolv.conf or the container's DNS: jobs whose URL has a host name cannot be delivered.",
+	return fault("Correct /etc/resolv.conf or the container's DNS: jobs whose URL has a host name cannot be delivered.",
 		"the resolver does not answer: %v", err)
 }

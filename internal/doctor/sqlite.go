@@ -27,9 +27,6 @@ const (
 	minFree       = 256 << 20       // bytes
 )
 
-// databaseNames are the checks that need the database.
-var databaseNames = []Name{SQLiteLog, SQLiteSchema, SQLiteIntegrity}
-
 // CheckSQLite returns the checks of a store: those of its files, and those of what is in them, which may take longer.
 func CheckSQLite(subject, path string) []Check {
 	return []Check{{
@@ -37,11 +34,13 @@ func CheckSQLite(subject, path string) []Check {
 		Run: func(context.Context) ([]Finding, error) {
 			path, err := file.Resolve(path)
 			if err != nil {
-				return []Finding{Bad(SQLiteFiles, Fault, "Correct --store.", "%v", err)},
-					err
+				return SQLiteFiles.of(fault("Correct --store.", "%v", err)), err
 			}
-			owner, err := checkOwner(path)
-			return append(owner, checkFiles(path)...), err
+			found, inUse := SQLiteFiles.of(checkFiles(path)), true
+			if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
+				return found, err // it names the file
+			}
+			return append(found, SQLiteOwner.of(judgeOwner(inUse, file.Owner(path)))...), nil
 		},
 	}, {
 		Subject: subject, Names: []Name{SQLiteSpace},
@@ -54,25 +53,23 @@ func CheckSQLite(subject, path string) []Check {
 			if err != nil {
 				return nil, err // it is the whole of it
 			}
-			return []Finding{judgeSpace(free, sizeOf(path))}, nil
+			return SQLiteSpace.of(judgeSpace(free, sizeOf(path))), nil
 		},
 	}, {
-		Subject: subject, Names: databaseNames,
+		Subject: subject, Names: []Name{SQLiteLog, SQLiteSchema, SQLiteIntegrity},
 		Run: func(ctx context.Context) ([]Finding, error) { return checkDatabase(ctx, path) },
 	}}
 }
 
 // checkFiles looks at the files' places, owners and modes.
-func checkFiles(path string) (found []Finding) {
+func checkFiles(path string) Finding {
 	if err := file.Check(path); err != nil {
-		return []Finding{Bad(SQLiteFiles, Fault,
-			"Correct --store, or make the folder and its files those of the user of the service (chown -R).", "%v",
-			err)}
+		return fault("Correct --store, or make the folder and its files those of the user of the service "+
+			"(chown -R).", "%v", err)
 	}
 	exposed, err := file.Exposed(path)
 	if err != nil {
-		return []Finding{Bad(SQLiteFiles, Unknown,
-			"Run ringback doctor as the user of the service.", "%v", err)}
+		return unknown("Run ringback doctor as the user of the service.", "%v", err)
 	}
 	var names []string
 	for name, mode := range exposed {
@@ -82,32 +79,23 @@ func checkFiles(path string) (found []Finding) {
 	_, err = os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Finding{Good(SQLiteFiles, "%s does not exist yet: the service makes it", path)}
+		return good("%s does not exist yet: the service makes it", path)
 	case len(names) > 0:
-		return []Finding{Bad(SQLiteFiles, Warn, "chmod go-rwx them; Ringback does so at "+
-			"its start.",
-			"others than the owner can read or write %s", strings.Join(names, ", "))}
+		return warn("chmod go-rwx them; Ringback does so at its start.",
+			"others than the owner can read or write %s", strings.Join(names, ", "))
 	}
-	return []Finding{Good(SQLiteFiles, "%s is writable, and readable by its owner only", path)}
+	return good("%s is writable, and readable by its owner only", path)
 }
 
-// checkOwner says which process uses the database.
-func checkOwner(path string) ([]Finding, error) {
-	inUse := true
-	if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
-		return nil, err // it names the file
-	}
-	return []Finding{judgeOwner(inUse, file.Owner(path))}, nil
-}
-
+// judgeOwner says which process uses the database.
 func judgeOwner(inUse bool, pid int) Finding {
 	switch {
 	case inUse && pid > 0:
-		return Good(SQLiteOwner, "process %d uses the database", pid)
+		return good("process %d uses the database", pid)
 	case inUse:
-		return Good(SQLiteOwner, "another process uses the database")
+		return good("another process uses the database")
 	}
-	return Good(SQLiteOwner, "no process uses the database")
+	return good("no process uses the database")
 }
 
 // judgeSpace judges the free space of the disk; used is the size of the database's files.
@@ -116,11 +104,11 @@ func judgeSpace(free, used int64) Finding {
 	seen := fmt.Sprintf("%s are free, the database takes %s", Size(free), Size(used))
 	switch {
 	case free < minFree/8:
-		return Bad(SQLiteSpace, Fault, remedy, "%s", seen)
+		return fault(remedy, "%s", seen)
 	case free < max(minFree, used/4):
-		return Bad(SQLiteSpace, Warn, remedy, "%s", seen)
+		return warn(remedy, "%s", seen)
 	}
-	return Good(SQLiteSpace, "%s", seen)
+	return good("%s", seen)
 }
 
 // sizeOf returns the size of the database's files in bytes.
@@ -146,47 +134,42 @@ func checkDatabase(ctx context.Context, path string) (found []Finding, err error
 	}
 	f, err := db.OpenFile(ctx, table.Schema, path, false, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return []Finding{judgeOpening(err)}, err
+		return judgeOpening(err), err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	found = []Finding{Good(SQLiteSchema, "schema %d", table.Schema.Version)}
+	found = SQLiteSchema.of(good("schema %d", table.Schema.Version))
 	mode := ""
 	if err := f.QueryText(ctx, "PRAGMA journal_mode",
 		func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
 		return found, db.Unavailable(err)
 	}
-	return append(found, judgeLog(mode, file.LogBytes(path)), checkIntegrity(ctx, f)), nil
+	return slices.Concat(found, SQLiteLog.of(judgeLog(mode, file.LogBytes(path))),
+		SQLiteIntegrity.of(checkIntegrity(ctx, f))), nil
 }
 
 // judgeOpening judges why a database cannot be opened.
-func judgeOpening(err error) Finding {
-	if db.IsForeignLog(err) {
-		return Bad(SQLiteLog, Fault,
-			"Run ringback restore with the backup (docs/sqlite.md#never-copy-a-file-over-ringbackdb).", "%v", err)
+func judgeOpening(err error) []Finding {
+	switch {
+	case db.IsForeignLog(err):
+		return SQLiteLog.of(fault(
+			"Run ringback restore with the backup (docs/sqlite.md#never-copy-a-file-over-ringbackdb).", "%v", err))
+	case db.IsDamage(err):
+		return SQLiteIntegrity.of(fault("Restore a backup (docs/sqlite.md#a-damaged-file).", "%v", err))
 	}
-	if db.IsDamage(err) {
-		return Bad(SQLiteIntegrity, Fault,
-			"Restore a backup (docs/sqlite.md#a-damaged-file).", "%v", err)
-	}
-	return Bad(SQLiteSchema, Fault,
-		"Correct --store, or use the version of the program that made the file.", "%v", err)
+	return SQLiteSchema.of(fault("Correct --store, or use the version of the program that made the file.", "%v", err))
 }
 
 func judgeLog(mode string, size int64) Finding {
 	switch {
 	case mode != "wal":
-		return Bad(SQLiteLog, Warn, "Leave the file's mode to Ringback, which sets it at its "+
-			"start: PRAGMA journal_mode=WAL.",
+		return warn("Leave the file's mode to Ringback, which sets it at its start: PRAGMA journal_mode=WAL.",
 			"journal_mode is %s, which another program must have set", mode)
 	case size > db.LargeLog:
-		return Bad(SQLiteLog, Warn,
-			"End what reads the database for long, such as a shell or a backup that hangs "+
-				"(docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.",
-			"the log (-wal) has %s, so a reader keeps it from shrinking, and it grows until the disk is "+
-				"full", Size(size))
+		return warn("End what reads the database for long, such as a shell or a backup that hangs "+
+			"(docs/sqlite.md#a-log-that-grows): the log shrinks within seconds.", "the log (-wal) has %s, so a "+
+			"reader keeps it from shrinking, and it grows until the disk is full", Size(size))
 	}
-	return Good(SQLiteLog,
-		"journal_mode is wal; the log has %s and is synced before each answer", Size(size))
+	return good("journal_mode is wal; the log has %s and is synced before each answer", Size(size))
 }
 
 // checkIntegrity checks the structure of the file, as far as it comes in some seconds.
@@ -205,16 +188,13 @@ func checkIntegrity(ctx context.Context, f *db.File) Finding {
 		if len(faults) == 0 {
 			faults = []string{err.Error()}
 		}
-		return Bad(SQLiteIntegrity, Fault, "Back up what can be read, check the disk, and "+
-			"restore (docs/sqlite.md#a-damaged-file).",
+		return fault("Back up what can be read, check the disk, and restore (docs/sqlite.md#a-damaged-file).",
 			"the file is damaged: %s", strings.Join(faults, "; "))
 	case ctx.Err() != nil:
-		return Bad(SQLiteIntegrity, Unknown, "Run ringback backup, which checks its copy "+
-			"completely, or ringback verify.",
+		return unknown("Run ringback backup, which checks its copy completely, or ringback verify.",
 			"the file is too large to check in %s", integrityTime)
 	case err != nil:
-		return Bad(SQLiteIntegrity, Unknown, "Run ringback doctor again, as the user of the "+
-			"service.", "%v", db.Unavailable(err))
+		return unknown("Run ringback doctor again, as the user of the service.", "%v", db.Unavailable(err))
 	}
-	return Good(SQLiteIntegrity, "the structure of the file is whole")
+	return good("the structure of the file is whole")
 }

@@ -174,7 +174,7 @@ func TestCheckIntegrity_SaysThatItDidNotEnd(t *testing.T) {
 	defer func() { require.NoError(t, f.Close()) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	requireSQLiteFinding(t, []Finding{checkIntegrity(ctx, f)}, SQLiteIntegrity, Unknown,
+	requireSQLiteFinding(t, SQLiteIntegrity.of(checkIntegrity(ctx, f)), SQLiteIntegrity, Unknown,
 		"too large to check in 3s")
 }
 
