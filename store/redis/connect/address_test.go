@@ -66,13 +66,14 @@ func TestClient_GetsTheOptionsOfItsAddress(t *testing.T) {
 		require.Equal(t, "7s", a.options.ReadTimeout.String())
 		c := New(a, Wait{}, slog.New(slog.DiscardHandler))
 		t.Cleanup(func() { require.NoError(t, c.Close()) })
-		f, n := c.address.failover(&c.address.options), c.address.clustered(&c.address.options)
+		u := c.address.universal(&c.address.options)
+		f, n := u.Failover(), u.Cluster()
 		require.Equal(t, []any{"7s", 3, "me"}, []any{f.ReadTimeout.String(), f.PoolSize, f.ClientName})
 		require.Equal(t, []any{"7s", 3, "me"}, []any{n.ReadTimeout.String(), n.PoolSize, n.ClientName})
 	}
 	a, err := ParseAddress("redis+sentinel://a?master_name=m&sentinel_user=su&sentinel_password=s+p%26")
 	require.NoError(t, err)
-	f := a.failover(&a.options)
+	f := a.universal(&a.options).Failover()
 	require.Equal(t, []string{"m", "su", "s+p&"}, []string{f.MasterName, f.SentinelUsername, f.SentinelPassword})
 }
 

@@ -87,9 +87,12 @@ func (a *Address) setDefaults() {
 func (a *Address) client(o *redis.Options) redis.UniversalClient {
 	switch a.form {
 	case sentinel:
-		return redis.NewFailoverClient(a.failover(o))
+		return redis.NewFailoverClient(a.universal(o).Failover())
 	case cluster:
-		client := redis.NewClusterClient(a.clustered(o))
+		clustered := a.universal(o).Cluster() // it follows redirects by itself
+		clustered.MaxRetries, clustered.MaxRedirects = -1, maxRedirects
+		clustered.DisableRoutingPolicies = true // our commands name their keys
+		client := redis.NewClusterClient(clustered)
 		client.AddHook(reloadHook{client: client})
 		return client
 	default:
@@ -194,37 +197,20 @@ func (b *blockingClient) abort() {
 	_ = b.Close() // nothing is left to flush
 }
 
-// failover returns the options of a client that asks sentinels.
-func (a *Address) failover(o *redis.Options) *redis.FailoverOptions {
-	return &redis.FailoverOptions{
-		MasterName: a.master, SentinelAddrs: a.hosts, SentinelUsername: a.user, SentinelPassword: a.password,
+// universal returns the options of a client that asks sentinels, or nodes of a cluster.
+func (a *Address) universal(o *redis.Options) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: a.hosts, MasterName: a.master, SentinelUsername: a.user, SentinelPassword: a.password,
 		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
 		DB: o.DB, MaxRetries: o.MaxRetries, MinRetryBackoff: o.MinRetryBackoff, MaxRetryBackoff: o.MaxRetryBackoff,
 		DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries, ReadTimeout: o.ReadTimeout,
-		WriteTimeout:          o.WriteTimeout,
-		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize,
-		MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout, MinIdleConns: o.MinIdleConns,
-		MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns, ConnMaxIdleTime: o.ConnMaxIdleTime,
-		ConnMaxLifetime: o.ConnMaxLifetime, ConnMaxLifetimeJitter: o.ConnMaxLifetimeJitter,
-		PipelinePoolSize: o.PipelinePoolSize, PipelineReadBufferSize: o.PipelineReadBufferSize,
-		PipelineWriteBufferSize: o.PipelineWriteBufferSize, TLSConfig: o.TLSConfig, DisableIdentity: o.DisableIdentity,
-	}
-}
-
-// clustered returns the options of a client of a cluster, which follows redirects by itself.
-func (a *Address) clustered(o *redis.Options) *redis.ClusterOptions {
-	return &redis.ClusterOptions{
-		Addrs: a.hosts, DisableRoutingPolicies: true, // our commands name their keys
-		ClientName: o.ClientName, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password,
-		MaxRetries: -1, MaxRedirects: maxRedirects, MinRetryBackoff: o.MinRetryBackoff,
-		MaxRetryBackoff: o.MaxRetryBackoff, DialTimeout: o.DialTimeout, DialerRetries: o.DialerRetries,
-		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
-		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize,
-		MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout, MinIdleConns: o.MinIdleConns,
-		MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns, ConnMaxIdleTime: o.ConnMaxIdleTime,
-		ConnMaxLifetime: o.ConnMaxLifetime, ConnMaxLifetimeJitter: o.ConnMaxLifetimeJitter,
-		PipelinePoolSize: o.PipelinePoolSize, PipelineReadBufferSize: o.PipelineReadBufferSize,
-		PipelineWriteBufferSize: o.PipelineWriteBufferSize, TLSConfig: o.TLSConfig,
-		DisableIdentity: o.DisableIdentity, MaintNotificationsConfig: o.MaintNotificationsConfig,
+		WriteTimeout: o.WriteTimeout, ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolFIFO: o.PoolFIFO,
+		PoolSize: o.PoolSize, MaxConcurrentDials: o.MaxConcurrentDials, PoolTimeout: o.PoolTimeout,
+		MinIdleConns: o.MinIdleConns, MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns,
+		ConnMaxIdleTime: o.ConnMaxIdleTime, ConnMaxLifetime: o.ConnMaxLifetime,
+		ConnMaxLifetimeJitter: o.ConnMaxLifetimeJitter, PipelinePoolSize: o.PipelinePoolSize,
+		PipelineReadBufferSize: o.PipelineReadBufferSize, PipelineWriteBufferSize: o.PipelineWriteBufferSize,
+		TLSConfig: o.TLSConfig, DisableIdentity: o.DisableIdentity,
+		MaintNotificationsConfig: o.MaintNotificationsConfig,
 	}
 }
