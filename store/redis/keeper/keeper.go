@@ -44,7 +44,6 @@ type Keeper struct {
 	unreadable logs.Limited
 
 	mu          sync.Mutex
-	overdue     overdueLock
 	sweepAfter  string            // the last topic of the last Sweep
 	sweeps      int               // complete ones over all topics
 	forgetAfter map[string]string // the last lane that was checked for use, by topic, of topics with many

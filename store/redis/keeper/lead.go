@@ -39,43 +39,15 @@ func (s *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
 	return l, nil
 }
 
-// An overdueLock is another process's lock whose TTL exceeds the maximum, because Redis's clock was set back. Its
-// holder corrects that when it extends the lock, so a lock that stays so for its whole lifetime has no holder any more.
-type overdueLock struct {
-	value string
-	since time.Duration // by the process's monotonic clock
-}
-
-// lock takes the lock, or takes it over from a holder that is gone.
+// lock takes the lock.
 func (s *Keeper) lock(ctx context.Context, value string) error {
-	s.mu.Lock()
-	watch := s.overdue
-	s.mu.Unlock()
 	ctx, cancel := connect.WithTimeout(ctx, store.LeadershipTTL)
 	defer cancel()
-	void := ""
-	if watch.value != "" && s.process.elapsed()-watch.since >= store.LeadershipTTL {
-		void = watch.value
+	taken, err := s.Eval(ctx, scriptLead, []string{s.Keys.Carrier}, []any{value, store.LeadershipTTL.Milliseconds()})
+	if err == nil && layout.Num(taken) == 0 {
+		err = store.ErrNotLeader
 	}
-	reply, err := s.Eval(ctx, scriptLead, []string{s.Keys.Carrier},
-		[]any{value, store.LeadershipTTL.Milliseconds(), void})
-	if err != nil {
-		return err
-	}
-	other := layout.Str(reply)
-	switch {
-	case other == "" || other == "-":
-		watch = overdueLock{}
-	case other != watch.value:
-		watch = overdueLock{value: other, since: s.process.elapsed()}
-	}
-	s.mu.Lock()
-	s.overdue = watch
-	s.mu.Unlock()
-	if other != "" {
-		return store.ErrNotLeader
-	}
-	return nil
+	return err
 }
 
 // Extend extends the lock by store.LeadershipTTL, and copies policies that were written since: their writer may have
