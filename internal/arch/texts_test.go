@@ -30,7 +30,6 @@ var otherReaders = map[string]string{
 	"dispatcher/secrets/credentials.go": "PEM that api/request has read",
 	"store/sqlite/db/log.go":            "a database",
 	"store/sqlite/file/disk.go":         "a folder",
-	"store/sqlite/file/owner_linux.go":  "a file of the kernel",
 }
 
 func TestTexts_AreReadByThoseWhoKnowEncodings(t *testing.T) {

@@ -17,7 +17,6 @@ const (
 	ProcessMemory Name = "process-memory"
 	ProcessCPU    Name = "process-cpu"
 	ProcessPID    Name = "process-pid"
-	ProcessZones  Name = "process-zones"
 
 	ServerReady   Name = "server-ready"
 	ServerVersion Name = "server-version"
@@ -50,7 +49,7 @@ const (
 // Checks are the names of all checks, in the order of a report.
 var Checks = []Name{
 	SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard, SettingsDNS,
-	ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID, ProcessZones,
+	ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID,
 	ServerReady, ServerVersion, ServerClock, ServerTLS,
 	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving,
 	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLatency, RedisLosses,

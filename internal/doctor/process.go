@@ -7,8 +7,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
-	"time"
 )
 
 // Smallest sensible limits of a process.
@@ -16,8 +14,7 @@ const (
 	minMemory = 256 << 20 // bytes: attempts in flight and requests of all clients, at their bounds
 	minCPUs   = 500       // thousandths of a processor
 	// threads: Go starts some for each processor, and one for each file or name lookup that blocks
-	minPIDs  = 64
-	zonesOld = 2 // years: governments change clocks at short notice
+	minPIDs = 64
 )
 
 // Process is what the checks of a process look at.
@@ -29,16 +26,15 @@ type Process struct {
 	PID         int
 	// Root is the root of the file system.
 	Root fs.FS
-	Now  time.Time
 }
 
 // Check returns the check of the process.
 func (p Process) Check() Check {
 	return Check{
-		Subject: "process", Names: []Name{ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID, ProcessZones},
+		Subject: "process", Names: []Name{ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID},
 		Run: func(context.Context) ([]Finding, error) {
 			return slices.Concat(ProcessFiles.of(p.checkFiles()), ProcessMemory.of(p.checkMemory()),
-				ProcessCPU.of(p.checkCPU()), ProcessPID.of(p.checkPID()), ProcessZones.of(p.checkZones())), nil
+				ProcessCPU.of(p.checkCPU()), ProcessPID.of(p.checkPID())), nil
 		},
 	}
 }
@@ -96,63 +92,6 @@ func (p Process) checkPID() Finding {
 			where, most)
 	}
 	return good("%s", where)
-}
-
-// zoneFolders are where Go looks for the system's time zones, before those in the program.
-var zoneFolders = []string{"usr/share/zoneinfo", "usr/share/lib/zoneinfo", "usr/lib/locale/TZ", "etc/zoneinfo"}
-
-// checkZones loads a zone, and reads the release of the system's database.
-func (p Process) checkZones() Finding {
-	const example = "Europe/Berlin"
-	if err := tryZone(example); err != nil {
-		return fault("Remove or repair the time zones of the system (/usr/share/zoneinfo, ZONEINFO): without them "+
-			"the program has its own.", "schedules in %s cannot run: %v", example, err)
-	}
-	for _, folder := range zoneFolders {
-		if _, err := fs.Stat(p.Root, folder+"/"+example); err != nil {
-			continue
-		}
-		release := zoneRelease(p.Root, folder)
-		var year int
-		if _, err := fmt.Sscanf(release, "%4d", &year); err != nil {
-			return unknown("Ask the system's package manager for the version of tzdata, and keep it up to date.",
-				"%s loads from /%s, which does not tell its release", example, folder)
-		}
-		if p.Now.Year()-year >= zonesOld {
-			return warn("Update the system's package tzdata, and restart Ringback.", "the time zones of the system "+
-				"are those of release %s: schedules in zones whose rules have changed run at a wrong hour", release)
-		}
-		return good("release %s of the system (/%s)", release, folder)
-	}
-	return good("those in the program, built with %s", runtime.Version())
-}
-
-// tryZone returns an error if a zone cannot be loaded or does not change its clocks.
-func tryZone(name string) error {
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return err // it names the zone
-	}
-	_, winter := time.Date(2024, 1, 1, 0, 0, 0, 0, zone).Zone()
-	_, summer := time.Date(2024, 7, 1, 0, 0, 0, 0, zone).Zone()
-	if winter != 3600 || summer != 7200 {
-		return fmt.Errorf("%s has offsets of %d s and %d s", name, winter, summer)
-	}
-	return nil
-}
-
-// zoneRelease returns the release of a time zone database such as 2026b; empty: not known.
-func zoneRelease(root fs.FS, folder string) string {
-	if text, err := fs.ReadFile(root, folder+"/+VERSION"); err == nil {
-		return strings.TrimSpace(string(text))
-	}
-	text, err := fs.ReadFile(root, folder+"/tzdata.zi")
-	if err != nil {
-		return ""
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	release, _ := strings.CutPrefix(first, "# version ")
-	return release
 }
 
 // size formats bytes.

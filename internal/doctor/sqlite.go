@@ -40,7 +40,7 @@ func CheckSQLite(subject, path string) []Check {
 			if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
 				return found, err // it names the file
 			}
-			return append(found, SQLiteOwner.of(judgeOwner(inUse, file.Owner(path)))...), nil
+			return append(found, SQLiteOwner.of(judgeOwner(inUse))...), nil
 		},
 	}, {
 		Subject: subject, Names: []Name{SQLiteSpace},
@@ -87,12 +87,9 @@ func checkFiles(path string) Finding {
 	return good("%s is writable, and readable by its owner only", path)
 }
 
-// judgeOwner says which process uses the database.
-func judgeOwner(inUse bool, pid int) Finding {
-	switch {
-	case inUse && pid > 0:
-		return good("process %d uses the database", pid)
-	case inUse:
+// judgeOwner says whether a process uses the database.
+func judgeOwner(inUse bool) Finding {
+	if inUse {
 		return good("another process uses the database")
 	}
 	return good("no process uses the database")
