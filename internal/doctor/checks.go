@@ -35,7 +35,6 @@ const (
 	RedisCluster     Name = "redis-cluster"
 	RedisConnections Name = "redis-connections"
 	RedisRights      Name = "redis-rights"
-	RedisLatency     Name = "redis-latency"
 	RedisLosses      Name = "redis-losses"
 
 	SQLiteFiles     Name = "sqlite-files"
@@ -52,6 +51,6 @@ var Checks = []Name{
 	ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID,
 	ServerReady, ServerVersion, ServerClock, ServerTLS,
 	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving,
-	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLatency, RedisLosses,
+	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLosses,
 	SQLiteFiles, SQLiteOwner, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
 }

@@ -42,9 +42,9 @@ func healthy() server {
 		},
 		settings: map[string]string{
 			"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec", "save": "",
-			"timeout": "0", "tcp-keepalive": "300", "min-replicas-to-write": "0", "latency-monitor-threshold": "100",
+			"timeout": "0", "tcp-keepalive": "300", "min-replicas-to-write": "0",
 		},
-		spikes: map[string]time.Duration{}, rights: &rights{},
+		rights: &rights{},
 	}
 }
 
@@ -162,14 +162,6 @@ func TestJudge_FindsWhatIsWrongWithAServer(t *testing.T) {
 			"unlink", func(_ *facts, s *server) { s.rights = &rights{optional: []string{"unlink"}} }},
 		{RedisRights, Unknown, "from version 7 on", func(_ *facts, s *server) { s.rights = nil }},
 
-		{RedisLatency, OK, "no spike", with()},
-		{RedisLatency, Warn, "fork 900ms", func(_ *facts, s *server) {
-			s.spikes = map[string]time.Duration{"fork": 900 * time.Millisecond, "command": 100 * time.Millisecond}
-		}},
-		{RedisLatency, Unknown, "records no spikes", with("latency-monitor-threshold=0")},
-		{RedisLatency, Unknown, "does not tell its " +
-			"latency", func(_ *facts, s *server) { s.spikes = nil }},
-
 		{RedisLosses, OK, "no key was evicted", with()},
 		{RedisLosses, Warn, "evicted 3 keys", with("evicted_keys=3")},
 		{RedisLosses, Warn, "rejected 2 connections", with("rejected_connections=2")},
@@ -203,7 +195,7 @@ func TestJudge_OfAServerThatIsDownSaysNothingElse(t *testing.T) {
 	found := f.judge()
 	requireRedisFinding(t, found, RedisReach, Fault, "10.0.0.9:6379: connection refused")
 	requireRedisFinding(t, found, RedisEviction, Unknown, "1 of 3 servers could not be looked at")
-	require.Len(t, found, 13)
+	require.Len(t, found, 12)
 	f = &facts{servers: []server{down}}
 	require.Len(t, f.judge(), 2, "Run reports the others as unknown")
 }
@@ -227,7 +219,7 @@ func TestCheck_SaysWhatAServerDoesNotTell(t *testing.T) {
 	requireRedisFinding(t, found, RedisReach, OK, "a round trip takes")
 	requireRedisFinding(t, found, RedisData, Warn, "there are no data under the prefix rb")
 	for _, check := range []Name{
-		RedisEviction, RedisPersistence, RedisRights, RedisLatency,
+		RedisEviction, RedisPersistence, RedisRights,
 	} {
 		requireRedisFinding(t, found, check, Unknown, "")
 	}
@@ -249,7 +241,7 @@ func TestCheck_SaysWhyAStoreCannotBeReached(t *testing.T) {
 		found := runRedis(t, RedisOptions{URL: url})
 		requireRedisFinding(t, found, RedisReach, Fault, says)
 		requireRedisFinding(t, found, RedisRights, Unknown, "could not be checked: ")
-		require.Len(t, found, 13)
+		require.Len(t, found, 12)
 	}
 }
 
@@ -313,7 +305,7 @@ func TestCheck_OfARealServer(t *testing.T) {
 		RedisReach: OK, RedisVersion: OK, RedisData: OK,
 		RedisClock: OK, RedisEviction: OK, RedisMemory: Warn,
 		RedisPersistence: Warn, RedisSaving: OK, RedisReplicas: OK,
-		RedisConnections: OK, RedisRights: OK, RedisLatency: Unknown,
+		RedisConnections: OK, RedisRights: OK,
 		RedisLosses: OK,
 	} {
 		requireRedisFinding(t, found, check, level, "")
@@ -323,7 +315,7 @@ func TestCheck_OfARealServer(t *testing.T) {
 		"the data have 4 shards, not 8")
 
 	for _, pair := range [][2]string{
-		{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"latency-monitor-threshold", "100"},
+		{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"},
 	} {
 		require.NoError(t, admin.ConfigSet(ctx, pair[0], pair[1]).Err())
 	}
@@ -334,13 +326,11 @@ func TestCheck_OfARealServer(t *testing.T) {
 	requireRedisFinding(t, found, RedisRights, OK, "")
 	requireRedisFinding(t, found, RedisEviction, Fault, "allkeys-lru")
 	requireRedisFinding(t, found, RedisMemory, OK, "")
-	requireRedisFinding(t, found, RedisLatency, Unknown, "does not tell its latency spikes")
-	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-hset", "-config|get", "+latency|latest",
+	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-hset", "-config|get",
 		"resetkeys", "~rb:*", "~{rb:*").Err())
 	found = runRedis(t, RedisOptions{URL: url})
 	requireRedisFinding(t, found, RedisRights, Fault, "may not call hset on the keys")
 	requireRedisFinding(t, found, RedisEviction, Unknown, "does not tell its maxmemory-policy")
-	requireRedisFinding(t, found, RedisLatency, OK, "no spike")
 	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "resetkeys", "~rb:*", "+hset").Err())
 	requireRedisFinding(t, runRedis(t, RedisOptions{URL: url}), RedisRights, Fault, "get, set, del, ")
 	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-eval").Err())

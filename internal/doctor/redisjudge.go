@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +11,8 @@ import (
 
 // Bounds beyond which something is reported.
 const (
-	slowTrip    = 20 * time.Millisecond  // each claim and each settlement takes a round trip
-	slowSpike   = 500 * time.Millisecond // a tenth of the read timeout
-	memoryWarn  = 80                     // percent
+	slowTrip    = 20 * time.Millisecond // each claim and each settlement takes a round trip
+	memoryWarn  = 80                    // percent
 	oldestMajor = 6
 	oldestMinor = 2
 	shardConns  = 3 // of a process to a server, beside those for calls: two that block, one of the carrier
@@ -37,7 +34,6 @@ var judges = []struct {
 	{RedisReplicas, judgeReplicas},
 	{RedisConnections, judgeConnections},
 	{RedisRights, judgeRights},
-	{RedisLatency, judgeLatency},
 	{RedisLosses, judgeLosses},
 }
 
@@ -279,29 +275,6 @@ func judgeRights(_ *facts, s *server) Finding {
 			strings.Join(r.optional, ", "))
 	}
 	return good("the user has all rights")
-}
-
-func judgeLatency(_ *facts, s *server) Finding {
-	threshold, known := s.setting("latency-monitor-threshold")
-	switch {
-	case s.spikes == nil:
-		return unknown("Give the user +latency|latest to see them; Ringback works without.",
-			"the server does not tell its latency spikes")
-	case known && threshold == 0 && len(s.spikes) == 0:
-		return unknown("Run CONFIG SET latency-monitor-threshold 100 to record spikes from now on.",
-			"latency-monitor-threshold is 0: Redis records no spikes")
-	}
-	var slow []string
-	for _, event := range slices.Sorted(maps.Keys(s.spikes)) {
-		if s.spikes[event] >= slowSpike {
-			slow = append(slow, fmt.Sprintf("%s %s", event, s.spikes[event]))
-		}
-	}
-	if len(slow) > 0 {
-		return warn("Run LATENCY DOCTOR in redis-cli, which says what to change; then LATENCY RESET.",
-			"Redis stood still: %s", strings.Join(slow, ", "))
-	}
-	return good("no spike of %s or more", slowSpike)
 }
 
 func judgeLosses(_ *facts, s *server) Finding {

@@ -21,10 +21,9 @@ type server struct {
 	precision time.Duration   // of ahead
 	info      map[string]string
 	settings  map[string]string
-	spikes    map[string]time.Duration // largest latency by event; nil: not known
-	rights    *rights                  // nil: not known
-	down      bool                     // nothing could be read
-	err       error                    // why something is missing
+	rights    *rights // nil: not known
+	down      bool    // nothing could be read
+	err       error   // why something is missing
 }
 
 // pings is the number of round trips that are measured.
@@ -56,12 +55,9 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 		s.err = connect.MapError(ctx, err)
 	}
 	settings, err := connect.ReadSettings(ctx, c, "maxmemory-policy", "appendonly", "appendfsync", "save",
-		"timeout", "tcp-keepalive", "min-replicas-to-write", "latency-monitor-threshold")
+		"timeout", "tcp-keepalive", "min-replicas-to-write")
 	if s.settings = settings; err != nil {
 		s.err = err
-	}
-	if events, err := c.Do(ctx, "latency", "latest").Slice(); err == nil {
-		s.spikes = parseLatency(events)
 	}
 	n := max(f.shards, 1)
 	if s.rights, err = readRights(ctx, c, f.needed(c), []string{layout.MetaKey(f.Prefix), "{" +
@@ -80,21 +76,6 @@ func parseInfo(text string) map[string]string {
 		}
 	}
 	return info
-}
-
-// parseLatency parses the answer of LATENCY LATEST: event, time, latest and largest latency in milliseconds.
-func parseLatency(events []any) map[string]time.Duration {
-	spikes := make(map[string]time.Duration)
-	for _, e := range events {
-		fields, _ := e.([]any)
-		if len(fields) < 4 {
-			continue
-		}
-		name, _ := fields[0].(string)
-		most, _ := fields[3].(int64)
-		spikes[name] = time.Duration(most) * time.Millisecond
-	}
-	return spikes
 }
 
 // number returns a number of INFO; known is false if the server does not tell it.
