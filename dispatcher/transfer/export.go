@@ -154,26 +154,21 @@ func (e *exporter) exportShard(ctx context.Context, shard store.Shard, namespace
 	return e.exportOrdered(ctx, shard, namespace)
 }
 
-// listed is a job to export, with its row in the ledger.
-type listed struct {
-	ref job.Ref
-	row Row
-}
-
 // exportPage writes the jobs of a page, but those that wait in ordered queues.
 func (e *exporter) exportPage(ctx context.Context, shard store.Shard, page *store.Page) error {
-	jobs := make([]listed, 0, len(page.Jobs))
+	var jobs []*job.Job
+	var refs []job.Ref
 	for i := range page.Jobs {
 		if j := &page.Jobs[i]; j.State.Ended() || !e.isOrdered(j.Queue) {
-			jobs = append(jobs, listed{j.Ref(), rowOfJob(j)})
+			jobs, refs = append(jobs, j), append(refs, j.Ref())
 		}
 	}
-	return e.exportJobs(ctx, shard, jobs)
+	return e.exportJobs(ctx, shard, refs, func(i int) Row { return rowOfJob(jobs[i]) })
 }
 
-// exportJobs writes jobs.
-func (e *exporter) exportJobs(ctx context.Context, shard store.Records, jobs []listed) error {
-	write := func(r *store.Record) error {
+// exportJobs writes jobs. rowOf returns the row of the ledger in which one counts that cannot be read.
+func (e *exporter) exportJobs(ctx context.Context, shard store.Records, refs []job.Ref, rowOf func(i int) Row) error {
+	return eachRecord(ctx, shard, refs, func(_ int, r *store.Record) error {
 		if e.WithoutSecrets {
 			if err := removeSecrets(r); err != nil {
 				return fmt.Errorf("job %s: %w", r.ID, err)
@@ -183,14 +178,13 @@ func (e *exporter) exportJobs(ctx context.Context, shard store.Records, jobs []l
 			return fmt.Errorf("job %s: %w", r.ID, err)
 		}
 		return nil
-	}
-	return eachReadable(ctx, shard, jobs, write, func(of listed, err error) error {
+	}, func(i int, err error) error {
 		if e.w.unreadable.Jobs() >= int64(maxUnreadable) {
 			return err
 		}
-		e.Logger.Error("job cannot be read, and is not exported", "job", of.ref.ID, "namespace", of.ref.Namespace,
+		e.Logger.Error("job cannot be read, and is not exported", "job", refs[i].ID, "namespace", refs[i].Namespace,
 			"err", err)
-		e.w.unreadable[of.row]++
+		e.w.unreadable[rowOf(i)]++
 		return nil
 	})
 }

@@ -127,7 +127,7 @@ func staleOf(
 	err = eachRecord(ctx, shard, refsOf(existing), func(k int, r *store.Record) error {
 		same[k] = isSameProgress(&existing[k].value.Progress, &lineOf(r, now).Progress)
 		return nil
-	})
+	}, nil)
 	for k := range existing {
 		if !same[k] {
 			stale = append(stale, existing[k])
@@ -237,5 +237,5 @@ func (i *importer) checkRecords(ctx context.Context, shard store.Shard, records 
 			return nil
 		}
 		return i.refuse(&stored[k], "")
-	})
+	}, nil)
 }

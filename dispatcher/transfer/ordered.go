@@ -58,20 +58,19 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, q job.Que
 		States: []job.State{job.Scheduled, job.Ready, job.Running},
 	}
 	err := eachPage(ctx, shard, f, func(page *store.Page) error {
-		jobs := make([]listed, len(page.Jobs))
+		refs := make([]job.Ref, len(page.Jobs))
 		for i := range page.Jobs {
-			jobs[i] = listed{page.Jobs[i].Ref(), rowOfJob(&page.Jobs[i])}
+			refs[i] = page.Jobs[i].Ref()
 		}
-		note := func(r *store.Record) error {
+		return eachRecord(ctx, shard, refs, func(_ int, r *store.Record) error {
 			keys = append(keys, orderKey{r.Number, r.ID})
 			return nil
-		}
-		return eachReadable(ctx, shard, jobs, note, func(of listed, err error) error {
+		}, func(i int, err error) error {
 			if len(unreadable) >= maxUnreadable {
 				return err
 			}
-			keys = append(keys, orderKey{0, of.ref.ID}) // they come first, as their numbers are not known
-			unreadable[of.ref.ID] = of.row
+			keys = append(keys, orderKey{0, refs[i].ID}) // they come first, as their numbers are not known
+			unreadable[refs[i].ID] = rowOfJob(&page.Jobs[i])
 			return nil
 		})
 	})
@@ -82,15 +81,17 @@ func (e *exporter) exportQueue(ctx context.Context, shard store.Shard, q job.Que
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
 	})
 	for chunk := range slices.Chunk(keys, sectionLines) {
-		jobs := make([]listed, len(chunk))
+		refs := make([]job.Ref, len(chunk))
 		for i, k := range chunk {
-			row, ok := unreadable[k.id]
+			refs[i] = job.Ref{Namespace: q.Namespace, ID: k.id}
+		}
+		if err := e.exportJobs(ctx, shard, refs, func(i int) Row {
+			row, ok := unreadable[refs[i].ID]
 			if !ok {
 				row = rowOf(q, job.Scheduled)
 			}
-			jobs[i] = listed{job.Ref{Namespace: q.Namespace, ID: k.id}, row}
-		}
-		if err := e.exportJobs(ctx, shard, jobs); err != nil {
+			return row
+		}); err != nil {
 			return err
 		}
 	}

@@ -21,50 +21,27 @@ func (e *UnreadableError) Error() string {
 // tests.
 var maxUnreadable = 1000
 
-// eachReadable calls do for the records of jobs, in their order, and unreadable for those that cannot be read.
-func eachReadable(
-	ctx context.Context, shard store.Records, jobs []listed, do func(*store.Record) error,
-	unreadable func(of listed, err error) error,
+// eachRecord calls do for the records of jobs, in their order and as far as they exist, and unreadable for those that
+// cannot be read; nil: the error ends it.
+func eachRecord(
+	ctx context.Context, shard store.Records, refs []job.Ref, do func(i int, r *store.Record) error,
+	unreadable func(i int, err error) error,
 ) error {
-	for done, most := 0, sectionLines; done < len(jobs); {
-		refs := make([]job.Ref, min(most, len(jobs)-done))
-		for i := range refs {
-			refs[i] = jobs[done+i].ref
-		}
-		records, err := getRecords(ctx, shard, refs)
+	for done, most := 0, sectionLines; done < len(refs); {
+		records, err := getRecords(ctx, shard, refs[done:min(done+most, len(refs))])
 		switch {
 		case err == nil:
-		case ctx.Err() != nil || errors.Is(err, store.ErrUnavailable):
+		case ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || unreadable == nil:
 			return err
 		case most > 1:
 			most = 1
 			continue
 		default:
-			if err := unreadable(jobs[done], err); err != nil {
+			if err := unreadable(done, err); err != nil {
 				return err
 			}
 			done++
 			continue
-		}
-		for i := range records {
-			if records[i].ID == "" {
-				continue
-			}
-			if err := do(&records[i]); err != nil {
-				return err
-			}
-		}
-		done += len(records)
-	}
-	return nil
-}
-
-// eachRecord calls do for the records of jobs, as far as they exist.
-func eachRecord(ctx context.Context, shard store.Records, refs []job.Ref, do func(i int, r *store.Record) error) error {
-	for done := 0; done < len(refs); {
-		records, err := getRecords(ctx, shard, refs[done:min(done+store.MaxBatch, len(refs))])
-		if err != nil {
-			return err
 		}
 		for i := range records {
 			if records[i].ID == "" {
