@@ -43,7 +43,7 @@ func Run(ctx context.Context, a store.Auditor, repair bool) (Report, error) {
 	report := Report{Shards: a.Shards()}
 	for shard := range a.Shards() {
 		r := run{auditor: a, shard: shard}
-		found, err := r.confirmed(ctx)
+		found, err := confirmed(ctx, func() (result, error) { return r.auditOnce(ctx, false) })
 		if err == nil && repair && len(found.faults) > 0 {
 			found, err = r.repair(ctx, found)
 		}
@@ -52,12 +52,11 @@ func Run(ctx context.Context, a store.Auditor, repair bool) (Report, error) {
 		}
 		report.add(found)
 	}
-	missing, err := confirmedSchedules(ctx, a)
-	if err != nil {
-		return report, err
+	missing, err := confirmed(ctx, func() (result, error) { return missingJobs(ctx, a) })
+	if err == nil {
+		report.add(missing)
 	}
-	report.add(result{faults: missing})
-	return report, nil
+	return report, err
 }
 
 func (r *Report) add(found result) {
@@ -124,9 +123,9 @@ func (r *run) auditOnce(ctx context.Context, repair bool) (result, error) {
 }
 
 // confirmed returns the faults that two looks have found. If the first finds none, it is the only one.
-func (r *run) confirmed(ctx context.Context) (result, error) {
+func confirmed(ctx context.Context, look func() (result, error)) (result, error) {
 	began := time.Now()
-	first, err := r.auditOnce(ctx, false)
+	first, err := look()
 	if err != nil || len(first.faults) == 0 {
 		return first, err
 	}
@@ -137,7 +136,7 @@ func (r *run) confirmed(ctx context.Context) (result, error) {
 	if err := sleep(ctx, after-time.Since(began)); err != nil {
 		return first, err
 	}
-	second, err := r.auditOnce(ctx, false)
+	second, err := look()
 	maps.DeleteFunc(second.faults, func(k key, _ store.Fault) bool {
 		_, twice := first.faults[k]
 		return !twice
@@ -152,7 +151,7 @@ func (r *run) repair(ctx context.Context, found result) (result, error) {
 	if _, err := r.auditOnce(ctx, true); err != nil {
 		return found, err
 	}
-	left, err := r.confirmed(ctx)
+	left, err := confirmed(ctx, func() (result, error) { return r.auditOnce(ctx, false) })
 	for k, f := range found.faults {
 		if _, still := left.faults[k]; !still {
 			f.Repaired = true

@@ -155,7 +155,7 @@ func TestRun_FindsSchedulesWithoutAnInternalJob(t *testing.T) {
 		docs := []store.Document{doc("daily", `{"JobID":"rb:s:daily:1"}`)}
 		lostJob := store.Fault{
 			Kind: store.FaultSchedule, Where: "schedule default/daily", ID: "rb:s:daily:1",
-			Detail: "its internal job is gone, so that it makes no tick",
+			Detail: "its internal job is gone, so that it makes no tick", After: scheduleWait,
 		}
 		for _, c := range []struct {
 			jobs []bool
@@ -234,7 +234,7 @@ FAULT unreadable: unread (shard 0): bad `+"\ufffd"+`[2J
 	var got jsonReport
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.Equal(t, 1, got.Left)
-	require.Equal(t, jsonRow{"delivered", 940, 940, 1200, 260, true}, got.Ledger[2])
+	require.Equal(t, row{"delivered", 940, 940, 1200, 260, true}, got.Ledger[2])
 	require.Equal(t, "unreadable", string(got.Faults[1].Kind))
 	require.Equal(t, "lost", got.Faults[0].ID)
 

@@ -13,41 +13,25 @@ import (
 const (
 	// schedulePage is the number of documents that are read at once.
 	schedulePage = 100
-	// scheduleWait is the time between two looks: a process that restarts a schedule writes a job and then its
+	// scheduleWait is the least time between two looks: a process that restarts a schedule writes a job and then its
 	// document.
 	scheduleWait = 2 * time.Second
 )
 
-// confirmedSchedules returns a fault for each schedule of which two looks have found no unfinished internal job.
-func confirmedSchedules(ctx context.Context, a store.Auditor) (map[key]store.Fault, error) {
-	first, err := missingJobs(ctx, a)
-	if err != nil || len(first) == 0 {
-		return nil, err
-	}
-	if err := sleep(ctx, scheduleWait); err != nil {
-		return nil, err
-	}
-	second, err := missingJobs(ctx, a)
-	for k := range second {
-		if _, twice := first[k]; !twice {
-			delete(second, k)
-		}
-	}
-	return second, err
-}
-
-// missingJobs looks once. Unreadable documents are reported, too.
-func missingJobs(ctx context.Context, a store.Auditor) (map[key]store.Fault, error) {
-	found := map[key]store.Fault{}
+// missingJobs looks once for schedules that have no unfinished internal job. Unreadable documents are reported, too.
+func missingJobs(ctx context.Context, a store.Auditor) (result, error) {
+	found := result{faults: map[key]store.Fault{}}
 	note := func(doc *store.Document, kind store.RepairKind, id, detail string) {
-		f := store.Fault{Kind: kind, Where: "schedule " + doc.Key.Namespace + "/" +
-			doc.Key.Name, ID: id, Detail: detail}
-		found[keyOf(&f)] = f
+		f := store.Fault{
+			Kind: kind, Where: "schedule " + doc.Key.Namespace + "/" + doc.Key.Name, ID: id, Detail: detail,
+			After: scheduleWait,
+		}
+		found.faults[keyOf(&f)] = f
 	}
 	for after := (store.DocumentKey{Kind: store.KindSchedule}); ; {
 		docs, _, err := a.ListDocuments(ctx, after, schedulePage)
 		if err != nil {
-			return nil, fmt.Errorf("list schedules: %w", err)
+			return found, fmt.Errorf("list schedules: %w", err)
 		}
 		var refs []job.Ref
 		var of []*store.Document
@@ -61,7 +45,7 @@ func missingJobs(ctx context.Context, a store.Auditor) (map[key]store.Fault, err
 		}
 		unfinished, err := a.Unfinished(ctx, refs)
 		if err != nil {
-			return nil, fmt.Errorf("find the jobs of schedules: %w", err)
+			return found, fmt.Errorf("find the jobs of schedules: %w", err)
 		}
 		for i, ok := range unfinished {
 			if !ok {

@@ -18,36 +18,34 @@ type Named struct {
 	Report
 }
 
+// row is a line of a ledger.
+type row struct {
+	State    string `json:"state"`
+	Records  int64  `json:"records"`
+	Places   int64  `json:"places"`
+	Counters int64  `json:"counters"`
+	Removed  int64  `json:"removed"` // ended jobs that retention or a purge has removed
+	Equal    bool   `json:"equal"`   // the three numbers agree
+}
+
 // rows are the lines of a ledger.
-func rows(l *store.Ledger) []ledgerRow {
+func rows(l *store.Ledger) []row {
 	r, p, c := l.Records, l.Places, l.Counters
-	return []ledgerRow{
-		{"waiting", r.Waiting, p.Waiting, c.Waiting, false},
-		{"running", r.Running, p.Running, c.Running, false},
-		{"delivered", r.Delivered, p.Delivered, c.Delivered, true},
-		{"dead", r.Dead, p.Dead, c.Dead, true},
-		{"cancelled", r.Cancelled, p.Cancelled, c.Cancelled, true},
+	all := []row{
+		{State: "waiting", Records: r.Waiting, Places: p.Waiting, Counters: c.Waiting},
+		{State: "running", Records: r.Running, Places: p.Running, Counters: c.Running},
+		{State: "delivered", Records: r.Delivered, Places: p.Delivered, Counters: c.Delivered},
+		{State: "dead", Records: r.Dead, Places: p.Dead, Counters: c.Dead},
+		{State: "cancelled", Records: r.Cancelled, Places: p.Cancelled, Counters: c.Cancelled},
 	}
-}
-
-// ledgerRow is a line of a ledger.
-type ledgerRow struct {
-	state                     string
-	records, places, counters int64
-	ended                     bool
-}
-
-// removed returns how many ended jobs retention or a purge has removed.
-func (r *ledgerRow) removed() int64 {
-	if r.ended {
-		return r.counters - r.places
+	for i := range all {
+		n := &all[i]
+		if i >= 2 { // they have ended
+			n.Removed = n.Counters - n.Places
+		}
+		n.Equal = n.Records == n.Places && (n.Places == n.Counters || n.Removed > 0)
 	}
-	return 0
-}
-
-// isEqual reports whether the three numbers agree.
-func (r *ledgerRow) isEqual() bool {
-	return r.records == r.places && (r.places == r.counters || r.removed() > 0)
+	return all
 }
 
 // WriteText writes a report for people.
@@ -58,10 +56,10 @@ func (n *Named) WriteText(w io.Writer) error {
 	unequal := false
 	for _, r := range rows(&n.Ledger) {
 		equal := "equal"
-		if !r.isEqual() {
+		if !r.Equal {
 			equal, unequal = "NOT EQUAL", true
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t %s\n", r.state, r.records, r.places, r.counters, r.removed(), equal)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t %s\n", r.State, r.Records, r.Places, r.Counters, r.Removed, equal)
 	}
 	l := &n.Ledger
 	equal := "equal"
@@ -145,18 +143,10 @@ type (
 		Jobs       int64       `json:"jobs"`
 		Registered int64       `json:"registered"`
 		Outbox     int64       `json:"outbox"`
-		Ledger     []jsonRow   `json:"ledger"`
+		Ledger     []row       `json:"ledger"`
 		Faults     []jsonFault `json:"faults"`
 		More       bool        `json:"more"`
 		Left       int         `json:"left"`
-	}
-	jsonRow struct {
-		State    string `json:"state"`
-		Records  int64  `json:"records"`
-		Places   int64  `json:"places"`
-		Counters int64  `json:"counters"`
-		Removed  int64  `json:"removed"`
-		Equal    bool   `json:"equal"`
 	}
 	jsonFault struct {
 		Kind     store.RepairKind `json:"kind"`
@@ -174,10 +164,8 @@ type (
 func (n *Named) MarshalJSON() ([]byte, error) {
 	r := jsonReport{
 		Store: n.Name, URL: n.URL, Shards: n.Shards, Jobs: n.Ledger.Records.Sum(),
-		Registered: n.Ledger.Registered, Outbox: n.Ledger.Outbox, Faults: []jsonFault{}, More: n.More, Left: n.Left(),
-	}
-	for _, l := range rows(&n.Ledger) {
-		r.Ledger = append(r.Ledger, jsonRow{l.state, l.records, l.places, l.counters, l.removed(), l.isEqual()})
+		Registered: n.Ledger.Registered, Outbox: n.Ledger.Outbox, Ledger: rows(&n.Ledger), Faults: []jsonFault{},
+		More: n.More, Left: n.Left(),
 	}
 	for _, f := range n.Faults {
 		means, todo := Advice(f.Kind)
