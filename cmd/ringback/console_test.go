@@ -50,7 +50,7 @@ func TestConsole_ShowsSettingsAndChecksOfTheProcess(t *testing.T) {
 	require.NotContains(t, page, secretKeyOfTests)
 
 	page = ask(t, http.MethodPost, server+"/console/settings/checks")
-	require.Contains(t, page, "uses the database")
+	require.Contains(t, page, "is writable, and readable by its owner only")
 	require.Regexp(t, `sqlite-integrity</span></th><td><span class="pill ok">`, page)
 	require.NotContains(t, page, "server-ready")
 }

@@ -33,7 +33,7 @@ func Doctor(ctx context.Context, o Options, more DoctorOptions) []doctor.Finding
 	stores, _ := parseStores(o.Store) // invalid stores are in more.Err
 	checks = append(checks, doctor.Process{
 		Files: descriptorLimit(), FilesNeeded: neededDescriptors(max(len(stores), 1), o.has(RoleWorker)),
-		MemoryLimit: debug.SetMemoryLimit(-1), PID: os.Getpid(), Root: os.DirFS("/"),
+		MemoryLimit: debug.SetMemoryLimit(-1), Root: os.DirFS("/"),
 	}.Check())
 	if more.Server != "" {
 		server := doctor.Server{URL: more.Server, Named: more.ServerNamed, Version: o.Version}

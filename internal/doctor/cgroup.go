@@ -14,9 +14,6 @@ const NoLimit = math.MaxInt64
 // GroupMemory returns the smallest memory.max in bytes. root is the root of the file system.
 func GroupMemory(root fs.FS) int64 { return smallest(root, "memory.max", parseInt) }
 
-// GroupPIDs returns the smallest pids.max.
-func GroupPIDs(root fs.FS) int64 { return smallest(root, "pids.max", parseInt) }
-
 // GroupMilliCPUs returns the smallest cpu.max in thousandths of a processor.
 func GroupMilliCPUs(root fs.FS) int64 {
 	return smallest(root, "cpu.max", func(text string) int64 {

@@ -42,7 +42,7 @@ func TestMemory_IsTheSmallestLimitOfTheGroups(t *testing.T) {
 	}
 }
 
-func TestMilliCPUsAndPIDs_AreTheSmallestLimitsOfTheGroups(t *testing.T) {
+func TestGroupMilliCPUs_IsTheSmallestLimitOfTheGroups(t *testing.T) {
 	for text, want := range map[string]int64{
 		"max 100000\n": NoLimit, "50000 100000\n": 500, "250000 100000": 2500, "x y": NoLimit, "": NoLimit,
 		"1 0": NoLimit,
@@ -51,8 +51,4 @@ func TestMilliCPUsAndPIDs_AreTheSmallestLimitsOfTheGroups(t *testing.T) {
 			"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/cpu.max": {Data: []byte(text)},
 		}), text)
 	}
-	require.EqualValues(t, 32, GroupPIDs(fstest.MapFS{
-		"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/pids.max": {Data: []byte("max\n")},
-		"sys/fs/cgroup/pids.max": {Data: []byte("32\n")},
-	}))
 }

@@ -16,7 +16,6 @@ const (
 	ProcessFiles  Name = "process-files"
 	ProcessMemory Name = "process-memory"
 	ProcessCPU    Name = "process-cpu"
-	ProcessPID    Name = "process-pid"
 
 	ServerReady   Name = "server-ready"
 	ServerVersion Name = "server-version"
@@ -38,7 +37,6 @@ const (
 	RedisLosses      Name = "redis-losses"
 
 	SQLiteFiles     Name = "sqlite-files"
-	SQLiteOwner     Name = "sqlite-owner"
 	SQLiteSpace     Name = "sqlite-space"
 	SQLiteLog       Name = "sqlite-log"
 	SQLiteSchema    Name = "sqlite-schema"
@@ -48,9 +46,9 @@ const (
 // Checks are the names of all checks, in the order of a report.
 var Checks = []Name{
 	SettingsValid, SettingsListen, SettingsSecrets, SettingsTLS, SettingsProxy, SettingsGuard, SettingsDNS,
-	ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID,
+	ProcessFiles, ProcessMemory, ProcessCPU,
 	ServerReady, ServerVersion, ServerClock, ServerTLS,
 	RedisReach, RedisVersion, RedisData, RedisClock, RedisEviction, RedisMemory, RedisPersistence, RedisSaving,
 	RedisReplicas, RedisCluster, RedisConnections, RedisRights, RedisLosses,
-	SQLiteFiles, SQLiteOwner, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
+	SQLiteFiles, SQLiteSpace, SQLiteLog, SQLiteSchema, SQLiteIntegrity,
 }

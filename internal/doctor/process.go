@@ -13,8 +13,6 @@ import (
 const (
 	minMemory = 256 << 20 // bytes: attempts in flight and requests of all clients, at their bounds
 	minCPUs   = 500       // thousandths of a processor
-	// threads: Go starts some for each processor, and one for each file or name lookup that blocks
-	minPIDs = 64
 )
 
 // Process is what the checks of a process look at.
@@ -23,7 +21,6 @@ type Process struct {
 	Files, FilesNeeded int
 	// MemoryLimit is Go's memory limit in bytes; math.MaxInt64: none.
 	MemoryLimit int64
-	PID         int
 	// Root is the root of the file system.
 	Root fs.FS
 }
@@ -31,10 +28,10 @@ type Process struct {
 // Check returns the check of the process.
 func (p Process) Check() Check {
 	return Check{
-		Subject: "process", Names: []Name{ProcessFiles, ProcessMemory, ProcessCPU, ProcessPID},
+		Subject: "process", Names: []Name{ProcessFiles, ProcessMemory, ProcessCPU},
 		Run: func(context.Context) ([]Finding, error) {
 			return slices.Concat(ProcessFiles.of(p.checkFiles()), ProcessMemory.of(p.checkMemory()),
-				ProcessCPU.of(p.checkCPU()), ProcessPID.of(p.checkPID())), nil
+				ProcessCPU.of(p.checkCPU())), nil
 		},
 	}
 }
@@ -80,18 +77,6 @@ func (p Process) checkCPU() Finding {
 		return good("%d processors", runtime.GOMAXPROCS(0))
 	}
 	return good("%.2f processors by the control group, GOMAXPROCS is %d", float64(limit)/1000, runtime.GOMAXPROCS(0))
-}
-
-func (p Process) checkPID() Finding {
-	where := fmt.Sprintf("pid %d", p.PID)
-	if p.PID == 1 {
-		where = "pid 1 of a container, which stops in order on SIGTERM"
-	}
-	if most := GroupPIDs(p.Root); most < minPIDs {
-		return warn("Raise it to 64 or more (--pids-limit, TasksMax).", "%s; the control group allows %d threads",
-			where, most)
-	}
-	return good("%s", where)
 }
 
 // size formats bytes.

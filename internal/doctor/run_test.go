@@ -51,8 +51,8 @@ func TestRun_DoesNotWaitForChecksThatHang(t *testing.T) {
 			Check{Subject: "hangs too", Names: []Name{SQLiteSpace}, Run: hang},
 			Check{Subject: "late", Names: []Name{RedisReach}, Run: late},
 			Check{
-				Subject: "fast", Names: []Name{ProcessPID},
-				Run: func(context.Context) ([]Finding, error) { return ProcessPID.of(good("1")), nil },
+				Subject: "fast", Names: []Name{ProcessCPU},
+				Run: func(context.Context) ([]Finding, error) { return ProcessCPU.of(good("1")), nil },
 			},
 		)
 		require.Equal(t, Limit+grace, time.Since(began))
@@ -83,7 +83,7 @@ func TestWorst_IsTheWorstLevel(t *testing.T) {
 func TestWriteText_GroupsBySubject(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, WriteText(&text, []Finding{
-		{Check: ProcessPID, Subject: "process", Level: OK, Seen: "pid 1"},
+		{Check: ProcessCPU, Subject: "process", Level: OK, Seen: "pid 1"},
 		{
 			Check: RedisReach, Subject: "store main", Level: Fault, Seen: "gone\x1b[2J", Remedy: "Start it.",
 			Docs: "docs/doctor.md#redis-reach",
@@ -94,7 +94,7 @@ func TestWriteText_GroupsBySubject(t *testing.T) {
 		},
 	}))
 	require.Equal(t, `process
-  ok       process-pid   pid 1
+  ok       process-cpu   pid 1
 store main
   FAULT    redis-reach   gone [2J
                          to do: Start it. (docs/doctor.md#redis-reach)

@@ -30,18 +30,8 @@ const (
 // CheckSQLite returns the checks of a store: those of its files, and those of what is in them, which may take longer.
 func CheckSQLite(subject, path string) []Check {
 	return []Check{{
-		Subject: subject, Names: []Name{SQLiteFiles, SQLiteOwner},
-		Run: func(context.Context) ([]Finding, error) {
-			path, err := file.Resolve(path)
-			if err != nil {
-				return SQLiteFiles.of(fault("Correct --store.", "%v", err)), err
-			}
-			found, inUse := SQLiteFiles.of(checkFiles(path)), true
-			if err := file.WithoutOwner(path, func() error { inUse = false; return nil }); err != nil {
-				return found, err // it names the file
-			}
-			return append(found, SQLiteOwner.of(judgeOwner(inUse))...), nil
-		},
+		Subject: subject, Names: []Name{SQLiteFiles},
+		Run: func(context.Context) ([]Finding, error) { return SQLiteFiles.of(checkFiles(path)), nil },
 	}, {
 		Subject: subject, Names: []Name{SQLiteSpace},
 		Run: func(context.Context) ([]Finding, error) {
@@ -63,6 +53,10 @@ func CheckSQLite(subject, path string) []Check {
 
 // checkFiles looks at the files' places, owners and modes.
 func checkFiles(path string) Finding {
+	path, err := file.Resolve(path)
+	if err != nil {
+		return fault("Correct --store.", "%v", err)
+	}
 	if err := file.Check(path); err != nil {
 		return fault("Correct --store, or make the folder and its files those of the user of the service "+
 			"(chown -R).", "%v", err)
@@ -85,14 +79,6 @@ func checkFiles(path string) Finding {
 			"others than the owner can read or write %s", strings.Join(names, ", "))
 	}
 	return good("%s is writable, and readable by its owner only", path)
-}
-
-// judgeOwner says whether a process uses the database.
-func judgeOwner(inUse bool) Finding {
-	if inUse {
-		return good("another process uses the database")
-	}
-	return good("no process uses the database")
 }
 
 // judgeSpace judges the free space of the disk; used is the size of the database's files.
