@@ -93,9 +93,9 @@ func (m *Metrics) ofStore(name string) *storeMetrics {
 	return s
 }
 
-// observeCall records the duration and outcome of a call of a method of the store.
-func (m *storeMetrics) observeCall(ctx context.Context, method string, began time.Time, err error) {
-	m.calls.WithLabelValues(method, callOutcome(ctx, err)).Observe(time.Since(began).Seconds())
+// observeCall records the duration and outcome of a call of a method of the store. It is deferred: err is set by then.
+func (m *storeMetrics) observeCall(ctx context.Context, method string, began time.Time, err *error) {
+	m.calls.WithLabelValues(method, callOutcome(ctx, *err)).Observe(time.Since(began).Seconds())
 }
 
 // callOutcome classifies the error of a call. A cancelled context is the caller's doing, an exceeded deadline the
