@@ -332,7 +332,7 @@ func TestCheck_OfARealServer(t *testing.T) {
 	requireRedisFinding(t, found, RedisRights, Fault, "may not call hset on the keys")
 	requireRedisFinding(t, found, RedisEviction, Unknown, "does not tell its maxmemory-policy")
 	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "resetkeys", "~rb:*", "+hset").Err())
-	requireRedisFinding(t, runRedis(t, RedisOptions{URL: url}), RedisRights, Fault, "get, set, del, ")
+	requireRedisFinding(t, runRedis(t, RedisOptions{URL: url}), RedisRights, Fault, "get, del, exists, ")
 	require.NoError(t, admin.Do(ctx, "acl", "setuser", "ringback", "-eval").Err())
 	requireRedisFinding(t, runRedis(t, RedisOptions{URL: url}), RedisRights, Fault, "may not call eval")
 }
@@ -370,12 +370,8 @@ func TestCalls_AreThoseOfTheDocumentedRights(t *testing.T) {
 		}
 	}
 	var names []string
-	for line := range strings.Lines(calls) {
-		words := strings.Fields(line)
-		if words[0] == "config" {
-			words[0] += "|" + words[1]
-		}
-		names = append(names, words[0])
+	for _, call := range calls {
+		names = append(names, strings.Fields(call.commands)...)
 	}
 	require.ElementsMatch(t, want, names)
 	for name := range optional {

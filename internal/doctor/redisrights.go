@@ -11,61 +11,38 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
-// calls are a call of every command that Ringback makes, with KEY for a key. They are checked against the user's rights
-// and not made.
-const calls = `ping
-info
-config get maxmemory
-eval x 0
-evalsha x 0
-time
-get KEY
-set KEY x
-del KEY
-unlink KEY
-exists KEY
-pexpire KEY 1
-pttl KEY
-rename KEY KEY
-hget KEY x
-hmget KEY x
-hset KEY x x
-hsetnx KEY x x
-hdel KEY x
-hexists KEY x
-hgetall KEY
-hlen KEY
-hscan KEY 0
-hstrlen KEY x
-llen KEY
-lpop KEY
-blpop KEY 0
-lpos KEY x
-lrange KEY 0 1
-lrem KEY 0 x
-ltrim KEY 0 1
-rpush KEY x
-zadd KEY 1 x
-zcard KEY
-zcount KEY 0 1
-zmscore KEY x
-zrange KEY 0 1
-zrangebyscore KEY 0 1
-zrangebylex KEY - +
-zrem KEY x
-zscan KEY 0
-zscore KEY x`
+// calls are the commands that Ringback calls, by their arguments: a call of each, with KEY for a key, is checked against
+// the user's rights and not made.
+var calls = []struct{ commands, arguments string }{
+	{"ping info time", ""},
+	{"config|get", "maxmemory"},
+	{"eval evalsha", "x 0"},
+	{"get del unlink exists pttl hgetall hlen llen lpop zcard", "KEY"},
+	{"set hget hmget hdel hexists hstrlen lpos rpush zmscore zrem zscore", "KEY x"},
+	{"rename", "KEY KEY"},
+	{"pexpire", "KEY 1"},
+	{"hset hsetnx", "KEY x x"},
+	{"hscan zscan blpop", "KEY 0"},
+	{"lrange ltrim zcount zrange zrangebyscore", "KEY 0 1"},
+	{"lrem", "KEY 0 x"},
+	{"zadd", "KEY 1 x"},
+	{"zrangebylex", "KEY - +"},
+}
 
 // optional are commands without which a part of Ringback does not work, as docs/redis.md says.
 var optional = map[string]bool{
 	"info": true, "config|get": true, "hscan": true, "zscan": true, "zmscore": true, "lpos": true, "unlink": true,
 }
 
-// needed returns the calls that the program makes to a server.
-func (f *facts) needed(c *redis.Client) []string {
-	all := strings.Split(calls, "\n")
+// needed returns the calls that the program makes to a server: a command, or as config|get, and its arguments.
+func (f *facts) needed(c *redis.Client) (all []string) {
+	for _, call := range calls {
+		for command := range strings.FieldsSeq(call.commands) {
+			all = append(all, command+" "+call.arguments)
+		}
+	}
 	if f.cluster {
-		all = append(all, "cluster slots", "asking")
+		all = append(all, "cluster|slots", "asking")
 	}
 	if c.Options().DB != 0 {
 		all = append(all, "select 1")
@@ -101,16 +78,13 @@ func readRights(ctx context.Context, c *redis.Client, calls, keys []string) (*ri
 	var lists [][]string
 	var names []string
 	for _, call := range calls {
-		words := strings.Fields(call)
-		name := words[0]
-		if name == "config" || name == "cluster" {
-			name += "|" + words[1]
-		}
+		name, _, _ := strings.Cut(call, " ")
 		for i, key := range keys {
 			if i > 0 && !strings.Contains(call, "KEY") {
 				break
 			}
-			lists, names = append(lists, strings.Fields(strings.ReplaceAll(call, "KEY", key))), append(names, name)
+			words := strings.Fields(strings.ReplaceAll(strings.Replace(call, "|", " ", 1), "KEY", key))
+			lists, names = append(lists, words), append(names, name)
 		}
 	}
 	text, err := json.Marshal(lists)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -50,7 +49,7 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 	}
 	slices.Sort(s.trips)
 	if text, err := c.Info(ctx).Result(); err == nil {
-		s.info = parseInfo(text)
+		s.info = connect.ParseInfo(text)
 	} else {
 		s.err = connect.MapError(ctx, err)
 	}
@@ -65,17 +64,6 @@ func (f *facts) readServer(ctx context.Context, c *redis.Client) server {
 		s.err = err
 	}
 	return s
-}
-
-// parseInfo parses the answer of INFO.
-func parseInfo(text string) map[string]string {
-	info := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	return info
 }
 
 // number returns a number of INFO; known is false if the server does not tell it.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,7 +63,7 @@ func (i *identity) onConnect(ctx context.Context, c *redis.Conn) error {
 	if err != nil {
 		return err // go-redis inspects it
 	}
-	id := infoField(info, "run_id")
+	id := ParseInfo(info)["run_id"]
 	if id == "" {
 		return nil
 	}
@@ -126,14 +125,4 @@ func (c *Client) MeetServer(ctx context.Context) error {
 		return MapError(ctx, err)
 	}
 	return c.server.check(time.Now())
-}
-
-// infoField returns a field of an answer of INFO; empty: there is none.
-func infoField(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -122,7 +122,7 @@ func TestClient_ReplacesAllConnectionsWhenItsAddressLeadsElsewhere(t *testing.T)
 	first := admin(t, servers[0])
 	require.Eventually(t, func() bool {
 		info, err := first.Info(t.Context(), "clients").Result()
-		return err == nil && infoField(info, "blocked_clients") == "1"
+		return err == nil && ParseInfo(info)["blocked_clients"] == "1"
 	}, time.Minute, time.Millisecond)
 	proxy.Lead(servers[1].Addr())
 	require.NoError(t, c.MeetServer(t.Context()))

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,9 +151,17 @@ func RunID(ctx context.Context, server *redis.Client) (string, error) {
 	if err != nil && !IsNotPermitted(err) {
 		return "", MapError(ctx, err)
 	}
-	id := infoField(info, "run_id") + infoField(info, "master_replid")
-	if id == "" {
-		id = "unknown"
+	fields := ParseInfo(info)
+	return cmp.Or(fields["run_id"]+fields["master_replid"], "unknown"), nil
+}
+
+// ParseInfo returns the fields of an answer of INFO.
+func ParseInfo(text string) map[string]string {
+	info := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
 	}
-	return id, nil
+	return info
 }
