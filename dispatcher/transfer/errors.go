@@ -3,6 +3,8 @@ package transfer
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ringback/ringback/store"
 )
 
 // A ConflictError is the error of something that is stored otherwise.
@@ -24,35 +26,42 @@ func (e *MissingError) Error() string {
 		"keep what they have with ringback import --accept", e.Jobs)
 }
 
-// A LeftOutError is the error of an import that is complete but for jobs whose ids other jobs have.
-type LeftOutError struct {
+// SomeJobs is a number of jobs, with the names and lines of some.
+type SomeJobs struct {
 	Jobs int64
-	Some []string // of the jobs, with their lines
+	Some []string
 }
 
+// maxNames bounds the jobs that an error names.
+const maxNames = 20
+
+func (s *SomeJobs) add(n *numbered[store.Record]) {
+	if s.Jobs++; len(s.Some) < maxNames {
+		s.Some = append(s.Some, fmt.Sprintf("%s/%s (line %d)", n.value.Namespace, n.value.ID, n.line))
+	}
+}
+
+// list names the first of the jobs.
+func (s *SomeJobs) list() string {
+	text := strings.Join(s.Some, ", ")
+	if more := s.Jobs - int64(len(s.Some)); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// A LeftOutError is the error of an import that is complete but for jobs whose ids other jobs have.
+type LeftOutError struct{ SomeJobs }
+
 func (e *LeftOutError) Error() string {
-	return fmt.Sprintf("%d jobs were left out, as the stores have other jobs with their ids: %s", e.Jobs,
-		nameSome(e.Jobs, e.Some))
+	return fmt.Sprintf("%d jobs were left out, as the stores have other jobs with their ids: %s", e.Jobs, e.list())
 }
 
 // A StaleError is the error of an import after which jobs are not as in the file: another import has stored them, and
 // they have been changed, attempted or removed since.
-type StaleError struct {
-	Jobs int64
-	Some []string // of the jobs, with their lines
-}
+type StaleError struct{ SomeJobs }
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("%d jobs were stored before, with other progress than in the file: %s: begin with an empty "+
-		"store; or keep what the stores have with ringback import --accept",
-		e.Jobs, nameSome(e.Jobs, e.Some))
-}
-
-// nameSome lists the first of n jobs.
-func nameSome(n int64, some []string) string {
-	text := strings.Join(some, ", ")
-	if int64(len(some)) < n {
-		text += fmt.Sprintf(" and %d more", n-int64(len(some)))
-	}
-	return text
+		"store; or keep what the stores have with ringback import --accept", e.Jobs, e.list())
 }

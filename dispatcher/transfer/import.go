@@ -63,22 +63,7 @@ type importer struct {
 	id       string
 	revision int64
 	// leftOut are the jobs that were not stored, stale those that are stored with other progress.
-	leftOut, stale counted
-}
-
-// counted is a number of jobs, and the names of some.
-type counted struct {
-	jobs int64
-	some []string
-}
-
-// maxNames bounds the jobs that an error names.
-const maxNames = 20
-
-func (c *counted) add(n *numbered[store.Record]) {
-	if c.jobs++; len(c.some) < maxNames {
-		c.some = append(c.some, fmt.Sprintf("%s/%s (line %d)", n.value.Namespace, n.value.ID, n.line))
-	}
+	leftOut, stale SomeJobs
 }
 
 func (i *importer) run(ctx context.Context, r *reader) error {
@@ -169,13 +154,13 @@ func (i *importer) end(ctx context.Context, r *reader) error {
 	if !i.result.DoneAt.IsZero() {
 		return nil // jobs may have ended and been removed since
 	}
-	missing := -i.leftOut.jobs
+	missing := -i.leftOut.Jobs
 	for row, n := range i.result.File {
 		missing += max(0, n-i.result.Stored[row])
 	}
 	switch {
-	case i.stale.jobs > 0:
-		return &StaleError{Jobs: i.stale.jobs, Some: i.stale.some}
+	case i.stale.Jobs > 0:
+		return &StaleError{i.stale}
 	case missing > 0:
 		return &MissingError{Jobs: missing}
 	}
@@ -188,8 +173,8 @@ func (i *importer) end(ctx context.Context, r *reader) error {
 			return err
 		}
 	}
-	if i.leftOut.jobs > 0 {
-		return &LeftOutError{Jobs: i.leftOut.jobs, Some: i.leftOut.some}
+	if i.leftOut.Jobs > 0 {
+		return &LeftOutError{i.leftOut}
 	}
 	return CheckImports(ctx, i.Stores[0])
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -198,14 +199,8 @@ var (
 
 // check checks the names of a document.
 func (d *document) check() error {
-	known := d.Kind == store.KindLane
-	for _, kinds := range [][]string{mainKinds, storeKinds} {
-		for _, kind := range kinds {
-			known = known || kind == d.Kind
-		}
-	}
 	switch {
-	case !known:
+	case !slices.Contains(slices.Concat(mainKinds, storeKinds, []string{store.KindLane}), d.Kind):
 		return fmt.Errorf("the kind %q is not known", d.Kind)
 	case !job.IsNamespace(d.Namespace):
 		return errors.New("namespace is not valid")
