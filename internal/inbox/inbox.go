@@ -40,12 +40,10 @@ type Inbox struct {
 	mu   sync.Mutex // guards the fields below and output lines
 	out  io.Writer
 	seen map[string]int // id → attempts
-	ids  []string       // ring buffer; the oldest is at next once it is full
-	next int
+	ids  ring[string]   // of seen
 
-	added  []key     // by AddKey
-	recent []Request // ring buffer; the oldest is at oldest once it is full
-	oldest int
+	added  []key // by AddKey
+	recent ring[Request]
 	kept   int64 // requests so far
 }
 
@@ -135,12 +133,8 @@ func (in *Inbox) count(id string) int {
 	defer in.mu.Unlock()
 	n, known := in.seen[id]
 	if !known {
-		if len(in.ids) < inboxIDs {
-			in.ids = append(in.ids, id)
-		} else {
-			delete(in.seen, in.ids[in.next])
-			in.ids[in.next] = id
-			in.next = (in.next + 1) % inboxIDs
+		if old, full := in.ids.add(id, inboxIDs); full {
+			delete(in.seen, old)
 		}
 	}
 	in.seen[id] = n + 1

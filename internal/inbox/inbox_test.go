@@ -148,7 +148,7 @@ func TestInbox_EvictsTheOldestID(t *testing.T) {
 		post(in, "/", strconv.Itoa(i), "")
 	}
 	require.Len(t, in.seen, inboxIDs)
-	require.Len(t, in.ids, inboxIDs)
+	require.Len(t, in.ids.items, inboxIDs)
 	require.NotContains(t, in.seen, "0")
 	require.Contains(t, in.seen, strconv.Itoa(inboxIDs))
 }

@@ -35,14 +35,29 @@ type Request struct {
 // Header is a header of a request.
 type Header struct{ Name, Value string }
 
+// A ring has the newest of the items that were added to it.
+type ring[T any] struct {
+	items []T
+	next  int // the oldest, once it is full
+}
+
+// add adds an item, and returns the one that it replaces when there are most of them.
+func (r *ring[T]) add(item T, most int) (old T, full bool) {
+	if len(r.items) < most {
+		r.items = append(r.items, item)
+		return old, false
+	}
+	old, r.items[r.next] = r.items[r.next], item
+	r.next = (r.next + 1) % most
+	return old, true
+}
+
 // Recent returns the newest requests that were answered, at most 50, the newest first.
 func (in *Inbox) Recent() []Request {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	all := make([]Request, 0, len(in.recent))
-	for i := range in.recent {
-		all = append(all, in.recent[(in.oldest+len(in.recent)-1-i)%len(in.recent)])
-	}
+	all := slices.Concat(in.recent.items[in.recent.next:], in.recent.items[:in.recent.next])
+	slices.Reverse(all)
 	return all
 }
 
@@ -50,12 +65,7 @@ func (in *Inbox) Recent() []Request {
 func (in *Inbox) keep(r Request) {
 	in.kept++
 	r.N = in.kept
-	if len(in.recent) < maxRecent {
-		in.recent = append(in.recent, r)
-		return
-	}
-	in.recent[in.oldest] = r
-	in.oldest = (in.oldest + 1) % maxRecent
+	in.recent.add(r, maxRecent)
 }
 
 // newRequest returns what is kept of a request.

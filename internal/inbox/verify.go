@@ -41,23 +41,18 @@ type Signature struct {
 	Detail string
 }
 
+// verdictTexts are the verdicts in a line of output, before their details.
+var verdictTexts = map[Verdict]string{
+	Verified: "  signature valid", Wrong: "  signature WRONG: ", Unreadable: "  signature not verified: ",
+	Unchecked: "  signed",
+}
+
 // text is the verdict in a line of output; empty: there is nothing to tell of a request that needs no signature.
 func (s Signature) text(keys bool) string {
-	switch s.Verdict {
-	case Verified:
-		return "  signature valid"
-	case Wrong:
-		return "  signature WRONG: " + s.Detail
-	case Unreadable:
-		return "  signature not verified: " + s.Detail
-	case Unchecked:
-		return "  signed"
-	default:
-		if keys {
-			return "  not signed"
-		}
-		return ""
+	if s.Verdict == Unsigned && keys {
+		return "  not signed"
 	}
+	return verdictTexts[s.Verdict] + s.Detail
 }
 
 // key verifies signatures with one key.
