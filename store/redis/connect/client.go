@@ -112,26 +112,23 @@ func (c *Client) MaxConns() int { return c.address.options.PoolSize }
 
 // Node returns a client of the one server that serves a key.
 func (c *Client) Node(ctx context.Context, key string) (*redis.Client, error) {
-	switch client := c.UniversalClient.(type) {
-	case *redis.ClusterClient:
-		return client.MasterForKey(ctx, key) // callers map it
-	case *redis.Client:
-		return client, nil
-	default:
-		panic("redis: a client of an unexpected kind")
+	if cluster, ok := c.UniversalClient.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key) // callers map it
 	}
+	return c.single(), nil
 }
 
 // EachPrimary calls do for every primary, concurrently on a cluster. Errors are not mapped.
 func (c *Client) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
-	switch client := c.UniversalClient.(type) {
-	case *redis.ClusterClient:
-		return client.ForEachMaster(ctx, do)
-	case *redis.Client:
-		return do(ctx, client)
-	default:
-		panic("redis: a client of an unexpected kind")
+	if cluster, ok := c.UniversalClient.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, do)
 	}
+	return do(ctx, c.single())
+}
+
+// single returns the client of a single server, or of one that sentinels name.
+func (c *Client) single() *redis.Client {
+	return c.UniversalClient.(*redis.Client) //nolint:forcetypeassert // as Address.client makes it
 }
 
 // Check pings Redis for at most the dial timeout. A server that does not speak the expected TLS is silent, or sends

@@ -75,10 +75,8 @@ func (c *Client) reloadSlots(ctx context.Context) bool {
 		return false
 	}
 	client.ReloadState(ctx)
-	timer := time.NewTimer(reloadPause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(reloadPause):
 		return true
 	case <-ctx.Done():
 		return false
