@@ -203,12 +203,10 @@ func (r *refreshCall) wait() bool {
 	if r.ended() {
 		return true
 	}
-	timer := time.NewTimer(countsTimeout - time.Since(r.began))
-	defer timer.Stop()
 	select {
 	case <-r.done:
 		return true
-	case <-timer.C:
+	case <-time.After(countsTimeout - time.Since(r.began)):
 		return false
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -97,15 +98,8 @@ func (o Options) proxyAddr() string {
 	if err != nil || proxy == nil {
 		return ""
 	}
-	port := proxy.Port()
-	switch {
-	case port != "":
-	case proxy.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(proxy.Hostname(), port)
+	ports := map[string]string{"http": "80", "https": "443"}
+	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), ports[proxy.Scheme]))
 }
 
 // neededDescriptors returns the smallest limit with which deliveries do not run out of descriptors before workers.

@@ -79,10 +79,8 @@ func (a *App) drain(served <-chan struct{}) {
 	if a.options.Drain == 0 {
 		return
 	}
-	timer := time.NewTimer(a.options.Drain)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(a.options.Drain):
 	case <-served:
 	}
 }

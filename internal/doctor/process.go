@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"math"
 	"runtime"
 	"slices"
 )
@@ -19,7 +18,7 @@ const (
 type Process struct {
 	// Files is the limit of open files; zero: not known. FilesNeeded is how many all workers and connections need.
 	Files, FilesNeeded int
-	// MemoryLimit is Go's memory limit in bytes; math.MaxInt64: none.
+	// MemoryLimit is Go's memory limit in bytes; NoLimit: none.
 	MemoryLimit int64
 	// Root is the root of the file system.
 	Root fs.FS
@@ -54,17 +53,17 @@ func (p Process) checkMemory() Finding {
 	case group != NoLimit && p.MemoryLimit > group:
 		return warn("Unset GOMEMLIMIT, or set it to nine tenths of the control group's limit.",
 			"GOMEMLIMIT (%s) is above the limit of the control group (%s), at which the kernel kills the process",
-			size(p.MemoryLimit), size(group))
+			Size(p.MemoryLimit), Size(group))
 	case group < minMemory:
 		return warn("Raise the limit to 256 MiB or more.",
-			"the control group allows %s: with many attempts in flight the kernel may kill the process", size(group))
+			"the control group allows %s: with many attempts in flight the kernel may kill the process", Size(group))
 	case p.MemoryLimit < minMemory:
 		return warn("Raise GOMEMLIMIT to 230 MiB or more, or unset it.", "Go's memory limit is %s: with many "+
-			"attempts in flight the process spends its time collecting garbage", size(p.MemoryLimit))
+			"attempts in flight the process spends its time collecting garbage", Size(p.MemoryLimit))
 	case group == NoLimit:
 		return good("the control group sets no limit")
 	}
-	return good("the control group allows %s, Go's memory limit is %s", size(group), size(p.MemoryLimit))
+	return good("the control group allows %s, Go's memory limit is %s", Size(group), Size(p.MemoryLimit))
 }
 
 func (p Process) checkCPU() Finding {
@@ -79,16 +78,11 @@ func (p Process) checkCPU() Finding {
 	return good("%.2f processors by the control group, GOMAXPROCS is %d", float64(limit)/1000, runtime.GOMAXPROCS(0))
 }
 
-// size formats bytes.
-func size(n int64) string {
-	if n == math.MaxInt64 {
+// Size formats bytes for people, and NoLimit.
+func Size(n int64) string {
+	if n == NoLimit {
 		return "no limit"
 	}
-	return Size(n)
-}
-
-// Size formats bytes for people.
-func Size(n int64) string {
 	value, unit := float64(n), "B"
 	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
 		if value < 1024 {
