@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -25,9 +26,9 @@ type span struct{ trace.Span }
 func (t *Tracer) StartAttempt(
 	ctx context.Context, r job.Request, by policy.Deliver, at time.Time,
 ) (context.Context, pool.Span) {
-	kind, operation := trace.SpanKindConsumer, "process"
+	kind, does := trace.SpanKindConsumer, "process"
 	if by.Pushes() {
-		by, kind, operation = policy.DeliverPush, trace.SpanKindClient, "send"
+		by, kind, does = policy.DeliverPush, trace.SpanKindClient, "send"
 	}
 	begin := append(make([]trace.SpanStartOption, 0, 3), trace.WithSpanKind(kind))
 	if !at.IsZero() {
@@ -39,23 +40,17 @@ func (t *Tracer) StartAttempt(
 	}
 	ctx, s := t.spans.Start(parent, "attempt", begin...)
 	if s.IsRecording() {
-		s.SetAttributes(
-			attribute.String("messaging.system", "ringback"),
-			attribute.String("messaging.operation.name", "attempt"),
-			attribute.String("messaging.operation.type", operation),
-			attribute.String("messaging.destination.name", r.Queue.Topic),
-			attribute.String("messaging.message.id", r.Ref.ID),
-			attribute.String("ringback.namespace", r.Queue.Namespace),
-			attribute.String("ringback.lane", r.Queue.Lane),
-			attribute.String("ringback.deliver", string(by)),
-			attribute.Int("ringback.attempt", r.Attempt),
-		)
+		s.SetAttributes(operation("attempt", does, jobAttributes(r.Ref.ID, r.Queue)...)...)
+		s.SetAttributes(attribute.String("ringback.deliver", string(by)), attribute.Int("ringback.attempt", r.Attempt))
 		if by == policy.DeliverPush {
 			s.SetAttributes(requestAttributes(&r)...)
 		}
 	}
 	return ctx, &span{s}
 }
+
+// standardPorts are those of URLs without a port.
+var standardPorts = map[string]string{"http": "80", "https": "443"}
 
 // requestAttributes returns the attributes of an HTTP request. The path and the query may contain secrets, and are left
 // out.
@@ -68,14 +63,7 @@ func requestAttributes(r *job.Request) []attribute.KeyValue {
 	if err != nil || target.Host == "" {
 		return attrs
 	}
-	port, err := strconv.Atoi(target.Port())
-	switch {
-	case err == nil:
-	case target.Scheme == "https":
-		port = 443
-	default:
-		port = 80
-	}
+	port, _ := strconv.Atoi(cmp.Or(target.Port(), standardPorts[target.Scheme]))
 	return append(attrs,
 		attribute.String("url.scheme", target.Scheme),
 		attribute.String("server.address", target.Hostname()),

@@ -31,13 +31,8 @@ func (t *Tracer) StartRequest(r *http.Request) (_ *http.Request, end func(status
 		return r.WithContext(ctx), func(int) { s.End() }
 	}
 	registered := new(counts)
-	s.SetAttributes(
-		attribute.String("messaging.system", "ringback"),
-		attribute.String("messaging.operation.name", "register"),
-		attribute.String("messaging.operation.type", "create"),
-		attribute.String("http.request.method", r.Method),
-		attribute.String("http.route", r.Pattern),
-	)
+	s.SetAttributes(operation("register", "create",
+		attribute.String("http.request.method", r.Method), attribute.String("http.route", r.Pattern))...)
 	return r.WithContext(context.WithValue(ctx, countsKey{}, registered)), func(status int) {
 		s.SetAttributes(
 			attribute.Int("http.response.status_code", status),
@@ -47,7 +42,7 @@ func (t *Tracer) StartRequest(r *http.Request) (_ *http.Request, end func(status
 		)
 		if spec := registered.first.Load(); spec != nil &&
 			registered.created.Load()+registered.existing.Load()+registered.refused.Load() == 1 {
-			s.SetAttributes(jobAttributes(spec)...)
+			s.SetAttributes(jobAttributes(spec.ID, spec.Queue)...)
 		}
 		if status >= http.StatusInternalServerError {
 			s.SetStatus(codes.Error, "")
@@ -78,13 +73,19 @@ func (t *Tracer) Registered(ctx context.Context, results []store.RoutedResult) {
 	}
 }
 
+// operation returns the attributes of an operation, and more.
+func operation(name, kind string, more ...attribute.KeyValue) []attribute.KeyValue {
+	return append(more, attribute.String("messaging.system", "ringback"),
+		attribute.String("messaging.operation.name", name), attribute.String("messaging.operation.type", kind))
+}
+
 // jobAttributes returns the attributes that name a job.
-func jobAttributes(j *job.Spec) []attribute.KeyValue {
+func jobAttributes(id string, q job.Queue) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		attribute.String("messaging.message.id", j.ID),
-		attribute.String("messaging.destination.name", j.Topic),
-		attribute.String("ringback.namespace", j.Namespace),
-		attribute.String("ringback.lane", j.Lane),
+		attribute.String("messaging.message.id", id),
+		attribute.String("messaging.destination.name", q.Topic),
+		attribute.String("ringback.namespace", q.Namespace),
+		attribute.String("ringback.lane", q.Lane),
 	}
 }
 
@@ -92,12 +93,7 @@ func jobAttributes(j *job.Spec) []attribute.KeyValue {
 func (t *Tracer) Tick(ctx context.Context, n *job.New) {
 	ctx, s := t.spans.Start(ctx, "tick", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindProducer))
 	if s.IsRecording() {
-		s.SetAttributes(
-			attribute.String("messaging.system", "ringback"),
-			attribute.String("messaging.operation.name", "tick"),
-			attribute.String("messaging.operation.type", "create"),
-		)
-		s.SetAttributes(jobAttributes(&n.Spec)...)
+		s.SetAttributes(operation("tick", "create", jobAttributes(n.ID, n.Queue)...)...)
 	}
 	n.Header = t.Carry(ctx, n.Header)
 	s.End()
