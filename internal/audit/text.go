@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -96,12 +97,7 @@ func visible(text string) string {
 
 // writeFault writes a fault with what it means and what to do.
 func (n *Named) writeFault(w io.Writer, f *store.Fault) {
-	var names []string
-	for _, name := range []string{f.ID, f.Where} {
-		if name != "" {
-			names = append(names, visible(name))
-		}
-	}
+	names := slices.DeleteFunc([]string{visible(f.ID), visible(f.Where)}, func(name string) bool { return name == "" })
 	shard := ""
 	if n.Shards > 1 {
 		shard = fmt.Sprintf(" (shard %d)", f.Shard)
