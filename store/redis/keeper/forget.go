@@ -64,10 +64,8 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 		}
 		topics[i] = t
 	}
-	if pipe.Len() > 0 {
-		if _, err := pipe.Exec(ctx); err != nil {
-			return connect.MapError(ctx, err)
-		}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return connect.MapError(ctx, err)
 	}
 	pipe = s.Client.Pipeline()
 	for _, t := range topics {
@@ -87,10 +85,8 @@ func (s *Keeper) forgetUnused(ctx context.Context, names []string) error {
 			t.last = pipe.HMGet(ctx, s.Keys.LastWakeups, numbers...)
 		}
 	}
-	if pipe.Len() > 0 {
-		if _, err := pipe.Exec(ctx); err != nil {
-			return connect.MapError(ctx, err)
-		}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return connect.MapError(ctx, err)
 	}
 	for _, t := range topics {
 		if err := s.forget(ctx, t); err != nil {
@@ -115,9 +111,6 @@ func (s *Keeper) idleNext(topic, lane string) {
 	if lane == "" {
 		delete(s.forgetAfter, topic)
 		return
-	}
-	if s.forgetAfter == nil {
-		s.forgetAfter = make(map[string]string)
 	}
 	s.forgetAfter[topic] = lane
 }

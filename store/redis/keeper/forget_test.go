@@ -7,7 +7,7 @@ import (
 )
 
 func TestForget_NotesNoTopicThatItLookedThrough(t *testing.T) {
-	var s Keeper
+	s := Keeper{forgetAfter: make(map[string]string)}
 	s.idleNext("t", "lane")
 	require.Equal(t, "lane", s.idleFrom("t"))
 	s.idleNext("t", "")

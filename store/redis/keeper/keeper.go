@@ -64,7 +64,7 @@ func NewProcess(elapsed func() time.Duration) *Process {
 func New(s *shard.Shard, p *Process, policies *settings.Documents, repairs *repair.Repairer) *Keeper {
 	return &Keeper{
 		Shard: s, process: p, policies: policies, repairs: repairs,
-		unreadable: logs.Limited{Logger: s.Log, Interval: time.Minute},
+		unreadable: logs.Limited{Logger: s.Log, Interval: time.Minute}, forgetAfter: make(map[string]string),
 	}
 }
 
