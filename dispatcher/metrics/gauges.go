@@ -41,7 +41,7 @@ func (m *Metrics) Watch(s Source) {
 	g := m.gauges
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.source, g.round, g.local = s, nil, nil
+	g.source, g.round = s, nil
 }
 
 // A logSizer is a store with a write-ahead log beside its database.
@@ -90,7 +90,7 @@ var (
 )
 
 const (
-	// gaugesMaxAge is how long the values of gauges are reused for further scrapes.
+	// gaugesMaxAge is how long the counts of the stores are reused for further scrapes.
 	gaugesMaxAge = 5 * time.Second
 	// countsTimeout bounds the wait for the stores' counts, and readTimeout the reads, so that those of a store that
 	// hangs do not keep back those of the others.
@@ -104,13 +104,11 @@ type gauges struct {
 	topics *topics
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	source  Source
-	logs    map[string]logSizer // by store
-	round   *refreshCall        // the last one that was started
-	local   []prometheus.Metric
-	localAt time.Time
-	down    bool // the last refresh failed
+	mu     sync.Mutex
+	source Source
+	logs   map[string]logSizer // by store
+	round  *refreshCall        // the last one that was started
+	down   bool                // the last refresh failed
 }
 
 // refreshCall is one read of the store's counts. metrics is set when done is closed.
@@ -156,17 +154,15 @@ func (g *gauges) latest(now time.Time) ([]prometheus.Metric, *refreshCall) {
 	if g.source == nil {
 		return nil, nil
 	}
-	if g.local == nil || now.Sub(g.localAt) >= gaugesMaxAge {
-		g.local, g.localAt = localGauges(g.source), now
-		for name, l := range g.logs {
-			g.local = append(g.local, gaugeOf(logDesc, float64(l.LogBytes()), name))
-		}
+	local := localGauges(g.source)
+	for name, l := range g.logs {
+		local = append(local, gaugeOf(logDesc, float64(l.LogBytes()), name))
 	}
 	if g.round == nil || g.round.ended() && now.Sub(g.round.began) >= gaugesMaxAge {
 		g.round = &refreshCall{began: now, done: make(chan struct{})}
 		go g.refresh(g.source, g.round)
 	}
-	return g.local, g.round
+	return local, g.round
 }
 
 // refresh reads the store's counts.
