@@ -11,8 +11,8 @@ import (
 	"github.com/ringback/ringback/store/redis/connect"
 )
 
-// calls are the commands that Ringback calls, by their arguments: a call of each, with KEY for a key, is checked against
-// the user's rights and not made.
+// calls are the commands that Ringback calls, by their arguments: a call of each, with KEY for a key, is checked
+// against the user's rights and not made.
 var calls = []struct{ commands, arguments string }{
 	{"ping info time", ""},
 	{"config|get", "maxmemory"},

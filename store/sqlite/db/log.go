@@ -122,7 +122,7 @@ func checkLog(ctx context.Context, path string) error {
 	case errors.Is(err, io.EOF):
 		return &foreignLogError{path, "the file is empty"}
 	case err != nil || string(header[:16]) != "SQLite format 3\x00":
-		return nil //nolint:nilerr // SQLite reports what it is
+		return nil // SQLite reports what it is
 	case header[18] != 2 || header[19] != 2:
 		return &foreignLogError{path, "the file was written without a log"}
 	}
@@ -161,8 +161,8 @@ const (
 	frameHeaderSize = 24
 )
 
-// readLog reads the frames of a log that SQLite would replay, and the marks on a page. A frame that was not written as a
-// whole counts, too: no file has its mark. A log that is missing or invalid has no frames.
+// readLog reads the frames of a log that SQLite would replay, and the marks on a page. A frame that was not written as
+// a whole counts, too: no file has its mark. A log that is missing or invalid has no frames.
 func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
