@@ -61,8 +61,7 @@ func (s Schema) prepare(c *Conn, path string) error {
 	if tables > 0 {
 		return fmt.Errorf("the database %s belongs to another program", path)
 	}
-	// auto_vacuum takes effect only before the first table.
-	if err := c.execText("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL"); err != nil {
+	if err := c.execText("PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
 	if err := c.execText(fmt.Sprintf("BEGIN IMMEDIATE; %s %s PRAGMA user_version=%d; "+
