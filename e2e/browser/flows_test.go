@@ -119,7 +119,7 @@ func pauseTopic(t *testing.T, b *tab) {
 func changePolicy(t *testing.T, b *tab) {
 	b.goTo("topics/shop.orders/policy")
 	b.fill("#f-ladder", "7s, 7m")
-	b.wait(`document.querySelector('#policy-preview').innerText.includes('+7m7s')`) // drawn while one types
+	b.wait(`document.querySelector('#policy-preview').innerText.includes('7m7s after the first')`) // while one types
 	b.fill("#f-ladder", "7s, never")
 	b.button("Save")
 	b.waitText("Nothing was changed")
