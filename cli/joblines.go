@@ -66,7 +66,7 @@ func readJobLine(line []byte) (job requestFields, err error) {
 		return nil, fmt.Errorf("it %w", err)
 	}
 	if text = bytes.TrimSpace(text); len(text) == 0 {
-		return nil, nil //nolint:nilnil // an empty line has no job
+		return nil, nil // an empty line has no job
 	}
 	if err := json.Unmarshal(text, &job); err != nil || job == nil {
 		return nil, errors.New(string(text[:min(len(text), 40)]))

@@ -71,8 +71,8 @@ func TestCluster_ReplicasTakeOverUnderLoad(t *testing.T) {
 		for i, fault := range faults {
 			near = near || l.mayRepeat(one, fault, victims[i])
 		}
-		require.True(t, near, "job %s came again, though it was answered long before any fault: %+v; faults from %s and "+
-			"%s, the longest wait %s", one.id, one, faults[0].from, faults[1].from, l.longest)
+		require.True(t, near, "job %s came again, though it was answered long before any fault: %+v; faults from %s "+
+			"and %s, the longest wait %s", one.id, one, faults[0].from, faults[1].from, l.longest)
 	}
 	t.Logf("%s; %d accepted, %d of them with a replica; lost %d, all without one; %d came again; %d refused, the "+
 		"longest wait %s",

@@ -78,7 +78,7 @@ func readConfigFile(path string, flags map[string]*kong.Flag) (*configFile, erro
 	file := &configFile{path: cmp.Or(path, defaultConfigFile), values: map[string]fileSetting{}}
 	text, err := readBounded(file.path, maxConfigFile)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no file has no settings
+		return nil, nil // no file has no settings
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)

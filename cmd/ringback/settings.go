@@ -30,7 +30,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 		s.from[flag.Name] = s.file.at(set.line)
 		return set.value, nil
 	}
-	return nil, nil //nolint:nilnil // kong's convention for no value
+	return nil, nil // kong's convention for no value
 }
 
 // readFile reads the configuration file before flags are resolved, if the command has a flag for one.

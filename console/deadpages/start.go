@@ -113,7 +113,7 @@ func findRunning(v *web.Visit, order client.WorkOrder) (*client.Work, error) {
 			return w, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // it is documented
+	return nil, nil // it is documented
 }
 
 // read reads the options of the form.

@@ -165,11 +165,11 @@ func (f formValues) stored(v *web.Visit) (form.Values, error) {
 func readJob(v *web.Visit) (*client.JobInfo, error) {
 	id := v.Query("job")
 	if id == "" {
-		return nil, nil //nolint:nilnil // none is named
+		return nil, nil // none is named
 	}
 	job, err := v.API.Get(v.Request.Context(), id)
 	if errors.Is(err, client.ErrNotFound) {
-		return nil, nil //nolint:nilnil // the page says so
+		return nil, nil // the page says so
 	}
 	return job, err
 }

@@ -133,7 +133,7 @@ func (p *pages) presets(v *web.Visit, topic string) []preset {
 // signing returns the offer to sign the requests of the topic that the page is about.
 func (p *pages) signing(v *web.Visit, job *client.JobInfo, topic string) (*signing, error) {
 	if p.inbox == nil || !seesInbox(v) || !isTopic(topic) || !v.CanTopic(access.AddSecret, topic) {
-		return nil, nil //nolint:nilnil // nothing is offered
+		return nil, nil // nothing is offered
 	}
 	s := &signing{Topic: topic}
 	if job != nil {

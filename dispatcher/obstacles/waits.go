@@ -201,12 +201,12 @@ func (x *explanation) dueTime() *job.Obstacle {
 func (x *explanation) turnBefore(ctx context.Context) (*job.Obstacle, error) {
 	ref := x.state.Next
 	if ref.ID == "" || ref == x.job.Ref() || !x.limits().Ordered {
-		return nil, nil //nolint:nilnil // no wait
+		return nil, nil // no wait
 	}
 	next, err := x.opts.Store.Get(ctx, ref)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, nil //nolint:nilnil // it has ended since
+		return nil, nil // it has ended since
 	case err != nil:
 		return nil, err
 	}

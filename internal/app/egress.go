@@ -54,7 +54,7 @@ func (p ProxyURL) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 // parse returns nil for ProxyNone and when the environment decides. Its error does not contain the URL.
 func (p ProxyURL) parse() (*url.URL, error) {
 	if p == "" || p == ProxyNone {
-		return nil, nil //nolint:nilnil // no URL is set
+		return nil, nil // no URL is set
 	}
 	u, err := conn.ParseProxy(string(p))
 	if err != nil {
@@ -124,7 +124,7 @@ func (o Options) CheckFiles() error {
 // roots returns the certificate authorities for receivers; nil: the system's.
 func (o Options) roots() (*x509.CertPool, error) {
 	if o.CAFile == "" {
-		return nil, nil //nolint:nilnil // none are set
+		return nil, nil // none are set
 	}
 	roots, err := conn.RootsWith(o.CAFile)
 	if err != nil {

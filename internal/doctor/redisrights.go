@@ -94,7 +94,7 @@ func readRights(ctx context.Context, c *redis.Client, calls, keys []string) (*ri
 	denied, err := c.Do(ctx, "eval", permitted, 0, text).Result()
 	switch {
 	case connect.IsNil(err):
-		return nil, nil //nolint:nilnil // not known
+		return nil, nil // not known
 	case err != nil && strings.HasPrefix(err.Error(), "NOPERM"):
 		return &rights{missing: []string{"eval"}}, nil
 	case err != nil:
@@ -102,7 +102,7 @@ func readRights(ctx context.Context, c *redis.Client, calls, keys []string) (*ri
 	}
 	numbers, ok := denied.([]any)
 	if !ok {
-		return nil, nil //nolint:nilnil // not known
+		return nil, nil // not known
 	}
 	r := new(rights)
 	seen := make(map[string]bool)

@@ -46,14 +46,14 @@ const (
 // FromEnvironment reads the standard variables; nil: spans are not exported. Errors name the variables, all of them.
 func FromEnvironment(version string) (*Config, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return nil, nil //nolint:nilnil // off, as documented
+		return nil, nil // off, as documented
 	}
 	c, v := &Config{From: tracesEndpointVariable}, variables{}
 	endpoint, path := os.Getenv(tracesEndpointVariable), "/"
 	if endpoint == "" {
 		c.From, path = endpointVariable, "/v1/traces"
 		if endpoint = os.Getenv(endpointVariable); endpoint == "" {
-			return nil, nil //nolint:nilnil // off, as documented
+			return nil, nil // off, as documented
 		}
 	}
 	var err error
