@@ -76,7 +76,8 @@ type addContext struct {
 
 // Run adds the context.
 func (c *addContext) Run(e *Environment) error {
-	return changeContexts(e, func(all *serverContexts) (string, error) {
+	replaced := "" // the folder with the token of the context that it replaces
+	err := changeContexts(e, func(all *serverContexts) (string, error) {
 		context := serverContext{Server: c.At, Namespace: c.Namespace}
 		err := checkServerFlag(c.At)
 		if err == nil {
@@ -89,16 +90,18 @@ func (c *addContext) Run(e *Environment) error {
 			return "", err
 		}
 		all.Contexts[c.Name] = context
-		if context.TokenFile != filepath.Join(all.dir, c.Name+".token") { // of the context that it replaces
-			if err := removeToken(all.dir, c.Name); err != nil {
-				return "", err
-			}
+		if context.TokenFile != filepath.Join(all.dir, c.Name+".token") {
+			replaced = all.dir
 		}
 		if all.Current == c.Name {
 			return all.called(), nil
 		}
 		return fmt.Sprintf("added %s; ringback context use %s makes it the current context", c.Name, c.Name), nil
 	})
+	if err == nil && replaced != "" { // once no stored context names it
+		err = removeToken(replaced, c.Name)
+	}
+	return err
 }
 
 // tokenFile returns the file with the token, after it has stored one that is read from the standard input.

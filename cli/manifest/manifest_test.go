@@ -764,7 +764,7 @@ func randomFile(r *rand.Rand) string {
 			"jitter": "60", "starts_at": one("2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5+01:00"),
 			"ends_at": "2040-01-01T00:00:00Z", "overlap": one("skip", "allow"),
 			"catch_up": one("{}", "{window: 60m}", "{runs: all}"), "max_runs": "5", "pause_after_dead": "3",
-			"paused": one("true", "false"), "note": one("'yes'", `"two\nlines\ttab"`, "'#5'"),
+			"paused": one("true", "false"), "note": one("'yes'", `"two\nlines\ttab"`, `"\ttab\nand"`, "'#5'"),
 		})
 		return strings.Replace("{"+when+", job: "+job+", "+inner(rest)+"}", ", }", "}", 1)
 	}

@@ -190,12 +190,15 @@ func toNode(v any) *yaml.Node {
 			tag = "!!float"
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}
-	default: // a text, a boolean or null
-		node := new(yaml.Node)
-		_ = node.Encode(v) // it has a form in YAML
-		if text, ok := v.(string); ok && utf8text.HasInvisible(text) {
+	case string:
+		node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		if utf8text.HasInvisible(v) || strings.HasPrefix(v, "\t") { // which no block may begin with
 			node.Style = yaml.DoubleQuotedStyle // the only one with escapes
 		}
+		return node
+	default: // a boolean or null
+		node := new(yaml.Node)
+		_ = node.Encode(v) // it has a form in YAML
 		return node
 	}
 }

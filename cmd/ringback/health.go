@@ -57,7 +57,7 @@ func (c *healthCommand) Run(ctx context.Context, p *process) error {
 	}
 }
 
-// healthProbe is a health URL and the status value that it must report.
+// healthProbe is a path of a server and the status value that it must report.
 type healthProbe struct {
 	server     *client.Client
 	path, want string
