@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/cli/output"
@@ -792,4 +793,19 @@ func mapKeys(m map[string]string) (keys []string) {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+func TestDump_KeepsTexts(t *testing.T) {
+	for _, text := range []string{
+		"\ttab\nand", "\t", " a", "a\n", "a\n\n", "\n", "- a", "'", `"`, "yes", "null", "1", "# a", "a: b", "\x00", "\u2028",
+		"\ufeff", "é", "",
+	} {
+		for _, v := range []any{text, []any{text}, map[string]any{text: text}} {
+			written, err := yaml.Marshal(toNode(map[string]any{"note": v}))
+			require.NoError(t, err)
+			var read map[string]any
+			require.NoError(t, yaml.Unmarshal(written, &read), "%q: %s", text, written)
+			require.Equal(t, v, read["note"], "%s", written)
+		}
+	}
 }
