@@ -86,9 +86,12 @@ func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, 
 		}
 	default:
 		for i := range items {
-			if !IsUnavailable(err) && ctx.Err() == nil {
+			switch { // the rest is not tried once the store is unavailable, or ctx has ended
+			case ctx.Err() != nil:
+				err = ctx.Err()
+			case !IsUnavailable(err):
 				e.Settle(ctx, NewToken(), items[i:i+1], func(_ int, of error) { err = of })
-			} // else the rest is not tried
+			}
 			put(i, err)
 		}
 	}

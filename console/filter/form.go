@@ -153,7 +153,10 @@ func (f *Form) Labels() (labels []Label) {
 		if i > 0 {
 			id += "-" + strconv.Itoa(i+1)
 		}
-		labels = append(labels, Label{id, LabelText(text)})
+		if f.Errors.Of("label") == "" { // else it is as it was written
+			text = LabelText(text)
+		}
+		labels = append(labels, Label{id, text})
 	}
 	return labels
 }

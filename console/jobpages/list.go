@@ -124,10 +124,11 @@ func readList(v *web.Visit, f *selection) (*client.JobPage, error) {
 		return new(client.JobPage), nil
 	}
 	list, err := v.API.JobPage(v.Request.Context(), f.request(v.SearchTime()))
-	if err != nil {
-		return new(client.JobPage), f.Fail(err, "order")
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusUnprocessableEntity {
+		err = f.Fail(err, "order")
+		return new(client.JobPage), err
 	}
-	return list, nil
+	return list, err
 }
 
 // callbackTopic is the topic of callbacks, the only one with jobs of Ringback's own that the counters of all topics

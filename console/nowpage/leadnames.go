@@ -9,8 +9,12 @@ import (
 	"github.com/ringback/ringback/job"
 )
 
-// severityOf returns how bad the worst reason is for which a lane holds jobs back, which is its first one.
+// severityOf returns how bad the worst reason is for which a lane holds jobs back, which is its first one; zero: it has
+// none that is known.
 func severityOf(l *client.HeldLane) job.Severity {
+	if len(l.Reasons) == 0 {
+		return 0
+	}
 	return job.ObstacleCode(l.Reasons[0].Code).Severity()
 }
 

@@ -64,8 +64,10 @@ func Ladder(waits []time.Duration, retries int) string {
 		switch text := Duration(at); {
 		case i < maxNamedRetries:
 			times = append(times, text)
-		case i == retries-1:
+		case i == retries-1 && i > maxNamedRetries:
 			times = append(times, "…", text)
+		case i == retries-1:
+			times = append(times, text)
 		}
 	}
 	return Count(int64(retries), "retry") + ": " + strings.Join(times, ", ") + " after the first attempt."

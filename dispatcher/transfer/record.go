@@ -204,7 +204,7 @@ func (d *document) check() error {
 		return fmt.Errorf("the kind %q is not known", d.Kind)
 	case !job.IsNamespace(d.Namespace):
 		return errors.New("namespace is not valid")
-	case !job.IsTopic(d.Name) && !job.IsID(d.Name): // those of schedules are like ids
+	case !job.IsTopic(d.Name) && !(d.Kind == store.KindSchedule && job.IsID(d.Name)):
 		return errors.New("name is not valid")
 	case (d.Kind == store.KindLane) != (d.Lane != ""), d.Lane != "" && !job.IsLane(d.Lane):
 		return errors.New("lane is not valid")

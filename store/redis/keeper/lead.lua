@@ -1,5 +1,5 @@
--- Takes the carrier's lock, also while memory is full. A TTL above the lock's was set before the clock was set back. It is
--- shortened to the lock's, within which the holder extends it if it is alive.
+-- Takes the carrier's lock, also while memory is full. A TTL above the lock's was set before the clock was set back. It
+-- is shortened to the lock's, within which the holder extends it if it is alive.
 -- KEYS    1 the lock
 -- ARGV    value, ms
 -- result  1 when it was taken, else 0

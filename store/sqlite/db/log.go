@@ -36,14 +36,11 @@ CREATE TABLE wal_check ( -- one row, which ties a log to the file
   mark INTEGER NOT NULL,
   base INTEGER NOT NULL -- the mark before
 );
-INSERT INTO wal_check VALUES (1, 1 << 62, 1 << 62);
+INSERT INTO wal_check VALUES (1, 0, 0);
 `
 
-// leastMark is that of a new database, and makes each mark one that SQLite stores in eight bytes.
-const leastMark = 1 << 62
-
-// newMark returns a random mark.
-func newMark() int64 { return rand.Int64() | leastMark }
+// newMark returns a random mark, which is not 0.
+func newMark() int64 { return rand.Int64() | 1 }
 
 // markLog writes a new mark. If that fails, the mark before it stays valid. Only the writer calls it.
 func (d *DB) markLog() {
@@ -104,8 +101,7 @@ func IsForeignLog(err error) bool {
 // checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no
 // connection of this process may use the database meanwhile. A log or a file that cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
-	page, mark := fileMark(ctx, path)
-	log, err := readLog(path+file.WAL, page)
+	log, err := readLog(path+file.WAL, 0)
 	if err != nil || log.frames == 0 {
 		return err
 	}
@@ -117,16 +113,26 @@ func checkLog(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("look at the database: %w", err)
 	}
-	defer opened.Close()
-	switch _, err = io.ReadFull(opened, header); {
+	_, err = io.ReadFull(opened, header)
+	if closed := opened.Close(); closed != nil {
+		return fmt.Errorf("look at the database: %w", closed)
+	}
+	switch {
 	case errors.Is(err, io.EOF):
 		return &foreignLogError{path, "the file is empty"}
 	case err != nil || string(header[:16]) != "SQLite format 3\x00":
-		return nil // SQLite reports what it is
+		return nil //nolint:nilerr // SQLite reports what it is
 	case header[18] != 2 || header[19] != 2:
 		return &foreignLogError{path, "the file was written without a log"}
 	}
-	if mark == 0 || len(log.marks) == 0 || log.base == mark || slices.Contains(log.marks, mark) {
+	page, mark := fileMark(ctx, path)
+	if mark == 0 {
+		return nil
+	}
+	if log, err = readLog(path+file.WAL, page); err != nil {
+		return err
+	}
+	if len(log.marks) == 0 || log.base == mark || slices.Contains(log.marks, mark) {
 		return nil
 	}
 	return &foreignLogError{path, "it was begun over another state of the file"}
@@ -161,8 +167,8 @@ const (
 	frameHeaderSize = 24
 )
 
-// readLog reads the frames of a log that SQLite would replay, and the marks on a page. A frame that was not written as
-// a whole counts, too: no file has its mark. A log that is missing or invalid has no frames.
+// readLog reads the frames of a log that SQLite would replay (and those after the last commit), and the marks on a
+// page. A log that is missing or invalid has no frames.
 func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,25 +183,37 @@ func readLog(path string, page uint32) (log writeAheadLog, err error) {
 	if _, err := io.ReadFull(in, header); err != nil {
 		return log, ignoreEOF(err)
 	}
+	const magic = 0x377f0682 // and in the last bit, the byte order of checksums
+	order := binary.ByteOrder(binary.LittleEndian)
+	if header[3]&1 == 1 {
+		order = binary.BigEndian
+	}
 	size := binary.BigEndian.Uint32(header[8:])
-	if size < 512 || size > 65536 {
+	sum := checksum{order: order}
+	sum.add(header[:24])
+	if binary.BigEndian.Uint32(header)&^1 != magic || size < 512 || size > 65536 || !sum.is(header[24:]) {
 		return log, nil
 	}
-	for frame := make([]byte, frameHeaderSize+size); ; log.frames++ {
+	frame := make([]byte, frameHeaderSize+size)
+	for {
 		if _, err := io.ReadFull(in, frame); err != nil {
 			return log, ignoreEOF(err)
 		}
-		if string(frame[8:16]) != string(header[16:24]) { // the salt: it is of an earlier log
+		sum.add(frame[:8])
+		sum.add(frame[frameHeaderSize:])
+		if string(frame[8:16]) != string(header[16:24]) || !sum.is(frame[16:]) {
 			return log, nil
 		}
-		mark, base, ok := parseMark(frame[frameHeaderSize:])
-		if !ok || binary.BigEndian.Uint32(frame) != page {
+		log.frames++
+		if page == 0 || binary.BigEndian.Uint32(frame) != page {
 			continue
 		}
-		if len(log.marks) == 0 {
-			log.base = base
+		if mark, base, ok := parseMark(frame[frameHeaderSize:]); ok {
+			if len(log.marks) == 0 {
+				log.base = base
+			}
+			log.marks = append(log.marks, mark)
 		}
-		log.marks = append(log.marks, mark)
 	}
 }
 
@@ -207,13 +225,63 @@ func ignoreEOF(err error) error {
 	return fmt.Errorf("read the database's log: %w", err)
 }
 
-// parseMark reads the row of wal_check from its page: a leaf of a table with one cell, at its end. That has six bytes:
-// the length of the record, the rowid, the length of the record's header, and the types of its columns (NULL for the
-// rowid, and two integers of eight bytes); and then the integers.
+// A checksum is the running checksum of a log.
+type checksum struct {
+	order  binary.ByteOrder
+	s0, s1 uint32
+}
+
+// add adds bytes, whose number is a multiple of 8.
+func (c *checksum) add(b []byte) {
+	for ; len(b) >= 8; b = b[8:] {
+		c.s0 += c.order.Uint32(b) + c.s1
+		c.s1 += c.order.Uint32(b[4:]) + c.s0
+	}
+}
+
+func (c *checksum) is(b []byte) bool {
+	return binary.BigEndian.Uint32(b) == c.s0 && binary.BigEndian.Uint32(b[4:]) == c.s1
+}
+
+// parseMark reads the row of wal_check from its page: a leaf of a table with one cell, whose record has three columns.
+// The first is the rowid and stored as NULL.
 func parseMark(page []byte) (mark, base int64, ok bool) {
-	cell := page[len(page)-22:]
-	if page[0] != 13 || binary.BigEndian.Uint16(page[3:]) != 1 || string(cell[:6]) != "\x14\x01\x04\x00\x06\x06" {
+	const leaf = 13
+	if page[0] != leaf || binary.BigEndian.Uint16(page[3:]) != 1 {
 		return 0, 0, false
 	}
-	return int64(binary.BigEndian.Uint64(cell[6:])), int64(binary.BigEndian.Uint64(cell[14:])), true
+	at := int(binary.BigEndian.Uint16(page[8:]))
+	// Length of the record, rowid, length of its header and three types: each a byte.
+	if at+6 > len(page) {
+		return 0, 0, false
+	}
+	cell := page[at:]
+	if cell[1] != 1 || cell[2] != 4 || cell[3] != 0 {
+		return 0, 0, false
+	}
+	mark, rest, ok := parseInteger(cell[4], cell[6:])
+	if !ok {
+		return 0, 0, false
+	}
+	base, _, ok = parseInteger(cell[5], rest)
+	return mark, base, ok
+}
+
+// parseInteger reads an integer of a record.
+func parseInteger(kind byte, b []byte) (n int64, rest []byte, ok bool) {
+	sizes := map[byte]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
+	size, ok := sizes[kind]
+	if !ok || len(b) < size {
+		return 0, nil, false
+	}
+	if kind == 9 {
+		n = 1
+	}
+	for i, c := range b[:size] {
+		if i == 0 && c >= 0x80 {
+			n = -1
+		}
+		n = n<<8 | int64(c)
+	}
+	return n, b[size:], true
 }
