@@ -797,8 +797,8 @@ func mapKeys(m map[string]string) (keys []string) {
 
 func TestDump_KeepsTexts(t *testing.T) {
 	for _, text := range []string{
-		"\ttab\nand", "\t", " a", "a\n", "a\n\n", "\n", "- a", "'", `"`, "yes", "null", "1", "# a", "a: b", "\x00", "\u2028",
-		"\ufeff", "é", "",
+		"\ttab\nand", "\t", " a", "a\n", "a\n\n", "\n", "- a", "'", `"`, "yes", "null", "1", "# a", "a: b",
+		"\x00", "\u2028", "\ufeff", "é", "",
 	} {
 		for _, v := range []any{text, []any{text}, map[string]any{text: text}} {
 			written, err := yaml.Marshal(toNode(map[string]any{"note": v}))
