@@ -11,11 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/job"
 )
 
 var update = flag.Bool("update", false, "write the texts of the commands anew")
@@ -151,4 +155,41 @@ func literal(comment string) string {
 		members = append(members, fmt.Sprintf("%s: %q", name, strings.Join(parts[name], " ")))
 	}
 	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// What an edit can remove is listed where people look for it.
+func TestTexts_NameWhatAnEditCanRemove(t *testing.T) {
+	removable := []string{"expires_at"} // and expires_in
+	for _, m := range job.MembersOf(reflect.TypeFor[job.Spec]()).All {
+		if m.Is("nullable") {
+			removable = append(removable, m.Name)
+		}
+	}
+	slices.Sort(removable)
+	contract, err := os.ReadFile("../../api/openapi.yaml")
+	require.NoError(t, err)
+	client, err := os.ReadFile("../../client/job.go")
+	require.NoError(t, err)
+	places := map[string]string{
+		"client/job.go: Change.Null": string(client),
+		"api/openapi.yaml":           strings.Replace(string(contract), "or the expiry", "expires_at", 1),
+	}
+	for _, command := range leaves(t) {
+		if i := slices.IndexFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "unset" }); i >= 0 &&
+			strings.HasSuffix(command.Path(), "job edit") {
+			places["--unset"] = command.Flags[i].Help
+		}
+	}
+	require.Len(t, places, 3)
+	list := regexp.MustCompile(`(?:Fields to remove:|members that are removed:|Null removes) (headers[^.]*)\.`)
+	for place, text := range places {
+		found := list.FindStringSubmatch(text)
+		require.NotEmpty(t, found, place)
+		names := strings.FieldsFunc(found[1], func(c rune) bool { return c == ',' || c == ' ' || c == '\n' })
+		for i := range names {
+			names[i] = strings.ReplaceAll(names[i], "-", "_")
+		}
+		slices.Sort(names)
+		require.Equal(t, removable, names, place)
+	}
 }
