@@ -393,11 +393,11 @@ func TestTracer_MakesSpansOfLeases(t *testing.T) {
 		require.Nil(t, value(attempt, "server.address"))
 		require.InDelta(t, 3, attempt.EndTime.Sub(attempt.StartTime).Seconds(), .2)
 		s.pass(time.Second)
-		require.Equal(t, attempt.SpanContext.SpanID(), s.spans("attempt")[1].Parent.SpanID(), "the callback follows it")
+		require.Equal(t, attempt.SpanContext.SpanID(), s.attempts()[1].Parent.SpanID(), "the callback follows it")
 
 		s.call("POST", "/v1/leases",
 			fmt.Sprintf(`{"dead": [{"lease": %q, "reason": "no such order"}]}`, lease()["lease"]))
-		dead := s.spans("attempt")[2]
+		dead := s.attempts()[1] // that of the callback is the last
 		require.Equal(t, "consumer", value(dead, "error.type"))
 		require.Equal(t, "no such order", dead.Status.Description)
 	})
