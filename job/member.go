@@ -18,7 +18,7 @@ import (
 //	size      a number of bytes, such as "256MiB"
 //	zero      0 is a value of requests, not out of range; of a field that is a pointer it always is
 //	empty     the empty text is a value of requests
-//	default   null in a request stands for the default, as if the member was left out
+//	default   null in a request is the default, as if the member was left out
 //	editable  an edit of a job may change it
 //	nullable  the same, also to null
 type Member struct {

@@ -1,9 +1,7 @@
 package job
 
 import (
-	"maps"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -87,7 +85,7 @@ const (
 	generalRate     = "The rate of the job's topic or lane is used up"
 )
 
-// obstacles are all obstacles. A new one also stands in openapi.yaml, docs/waiting.md and, if it is of a lane,
+// obstacles are all obstacles. A new one is also in openapi.yaml, docs/waiting.md and, if it is of a lane,
 // docs/lanes.md: a test compares them.
 var obstacles = map[ObstacleCode]obstacleKind{
 	ObstacleDue:             {"due", ofJob, 0, "The job waits for its due time"},
@@ -113,9 +111,6 @@ var obstacles = map[ObstacleCode]obstacleKind{
 	ObstacleTopicRate: {"rate", ofTopic, SeverityLimit, generalRate},
 	ObstacleWorker:    {"worker", ofJob, 0, "The job waits for a free worker"},
 }
-
-// ObstacleCodes returns all codes, sorted.
-func ObstacleCodes() []ObstacleCode { return slices.Sorted(maps.Keys(obstacles)) }
 
 // Kind returns what a job that has the obstacle waits for: its code, or what several codes have in common.
 func (c ObstacleCode) Kind() string { return obstacles[c].kind }

@@ -20,7 +20,7 @@ func TestObstacles_AreInTheContractTheClientAndTheDocs(t *testing.T) {
 	contract, client := read("api/openapi.yaml"), read("client/job.go")
 	waiting, lanes := read("docs/waiting.md"), read("docs/lanes.md")
 	var kinds []string
-	for _, code := range ObstacleCodes() {
+	for code := range obstacles {
 		kinds = append(kinds, code.Kind())
 		require.Contains(t, []string{ofJob, ofLane, ofTopic}, code.Scope(), code)
 		require.NotEmpty(t, obstacles[code].general, code)

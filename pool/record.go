@@ -41,7 +41,7 @@ type Observer interface {
 // maxAttemptLines bounds the logged attempts per second; of the rest only the number is logged.
 const maxAttemptLines = 100
 
-// Recorder writes down what came of attempts, whoever made them: in the job's history, as its callback, and for the
+// Recorder records the results of attempts, whoever made them: in the job's history, as its callback, and for the
 // observer, the span and the log. It is safe for concurrent use.
 type Recorder struct {
 	process   string

@@ -103,3 +103,18 @@ func TestExchange_EndsWithItsContext(t *testing.T) {
 		require.WithinRange(t, time.Now(), began.Add(time.Minute), began.Add(time.Minute+time.Second))
 	})
 }
+
+func TestExchange_LeavesTheRestWhenItsContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e := store.Exchange{Log: slog.New(slog.DiscardHandler)}
+	e.Queue = settling{settle: func(_ store.Token, items []store.Settlement) ([]error, error) {
+		if len(items) > 1 {
+			return nil, errRejected
+		}
+		cancel()
+		return []error{nil}, nil
+	}}
+	got := make([]error, 3)
+	e.Settle(ctx, "t", settlements("a", "b", "c"), func(i int, err error) { got[i] = err })
+	require.Equal(t, []error{nil, context.Canceled, context.Canceled}, got)
+}

@@ -159,13 +159,6 @@ func (o *Buffer) TextOrNull(name, value string) {
 	}
 }
 
-// TextIfSet writes a string unless it is empty.
-func (o *Buffer) TextIfSet(name, value string) {
-	if value != "" {
-		o.Text(name, value)
-	}
-}
-
 // Number writes an integer.
 func (o *Buffer) Number(name string, n int64) { o.Key(name); o.b = strconv.AppendInt(o.b, n, 10) }
 
@@ -319,12 +312,6 @@ func (o *Buffer) quote(s string) {
 		}
 	}
 	o.b = append(append(append(o.b, '"'), s...), '"')
-}
-
-// Float writes a number.
-func (o *Buffer) Float(name string, f float64) {
-	o.Key(name)
-	o.b = strconv.AppendFloat(o.b, f, 'g', -1, 64)
 }
 
 // Null writes null.

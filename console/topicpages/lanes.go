@@ -108,7 +108,7 @@ type laneRow struct {
 	Limit int
 }
 
-// HasSettings reports whether the lane has settings of its own.
+// HasSettings reports whether settings of the lane are stored.
 func (r laneRow) HasSettings() bool { return r.Settings.Revision != 0 }
 
 // Waiting is the number of jobs that wait, due or not.

@@ -62,12 +62,10 @@ func Ladder(waits []time.Duration, retries int) string {
 			at += min(waits[min(i, len(waits)-1)], math.MaxInt64-at)
 		}
 		switch text := Duration(at); {
-		case i < maxNamedRetries:
+		case i < maxNamedRetries, i == retries-1:
 			times = append(times, text)
-		case i == retries-1 && i > maxNamedRetries:
-			times = append(times, "…", text)
-		case i == retries-1:
-			times = append(times, text)
+		case i == maxNamedRetries:
+			times = append(times, "…")
 		}
 	}
 	return Count(int64(retries), "retry") + ": " + strings.Join(times, ", ") + " after the first attempt."

@@ -113,6 +113,7 @@ func TestLadder_SaysWhenAJobThatFailsIsAttempted(t *testing.T) {
 	require.Equal(t, "1 retry: 15s after the first attempt.", Ladder(waits, 1))
 	require.Equal(t, "3 retries: 15s, 3m15s, 1h3m after the first attempt.", Ladder(waits, 3))
 	require.Regexp(t, `^44 retries: 15s, .*, 18h3m, …, 1d 18h after`, Ladder(waits, 44))
+	require.NotContains(t, Ladder(waits, 21), "…", "nothing is left out")
 	require.Contains(t, Ladder([]time.Duration{math.MaxInt64}, 3), "106,751d 23h, 106,751d 23h")
 	require.Equal(t, "2 retries: 0s, 0s after the first attempt.", Ladder(nil, 2))
 }

@@ -88,7 +88,7 @@ func (l *queueLoop) claimRequest() *store.ClaimRequest {
 // settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and
 // the job is due again.
 func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
-	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Settled: l.r.opts.Settled, Log: l.r.log}
+	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Log: l.r.log}
 	exchange.Settle(ctx, l.r.owner.NewToken(), []store.Settlement{s}, func(_ int, err error) {
 		switch {
 		case err == nil:

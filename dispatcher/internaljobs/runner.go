@@ -37,8 +37,6 @@ const (
 type Options struct {
 	Store    store.Store
 	Handlers map[string]Handler // by topic
-	// Settled is that of store.Exchange.
-	Settled func(*store.Settlement)
 	// Workers is the number of steps in progress, from 1; zero: 4.
 	Workers int
 	// Grace bounds the time that Run takes to end; zero: 30 s. Steps are cancelled after half of it.
