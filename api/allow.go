@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
@@ -12,7 +13,7 @@ import (
 
 // checkTopic refuses a topic that the request's token may not use. Empty: all topics.
 func checkTopic(ctx context.Context, topic string) error {
-	p := access.PrincipalOf(ctx)
+	p := request.PrincipalOf(ctx)
 	switch {
 	case len(p.Topics) == 0:
 		return nil
@@ -28,7 +29,7 @@ func checkTopic(ctx context.Context, topic string) error {
 // request's token may not use. The payload of a callback has the receiver's answer, which a token that may not read
 // bodies does not see.
 func admit(ctx context.Context, n *job.New) error {
-	p := access.PrincipalOf(ctx)
+	p := request.PrincipalOf(ctx)
 	n.Namespace, n.CreatedBy = p.Namespace, p.Actor
 	if err := checkTopic(ctx, cmp.Or(n.Topic, job.DefaultTopic)); err != nil {
 		return err
@@ -63,7 +64,7 @@ func admitTemplate(ctx context.Context, spec *job.Spec) error {
 // checkBodies refuses a change of jobs by a token that may not read bodies, if it sends them to another URL, or
 // contains the placeholder that the token got instead.
 func checkBodies(ctx context.Context, url string, edit *job.Edit) error {
-	if access.PrincipalOf(ctx).Bodies {
+	if request.PrincipalOf(ctx).Bodies {
 		return nil
 	}
 	if edit == nil {
@@ -78,7 +79,7 @@ func checkBodies(ctx context.Context, url string, edit *job.Edit) error {
 
 // checkPlaceholder refuses a body that is the placeholder of bodies, from a token that may not read them.
 func checkPlaceholder(ctx context.Context, spec *job.Spec) error {
-	if spec.BodyKind != job.BodyText || string(spec.Body) != response.Redacted || access.PrincipalOf(ctx).Bodies {
+	if spec.BodyKind != job.BodyText || string(spec.Body) != response.Redacted || request.PrincipalOf(ctx).Bodies {
 		return nil
 	}
 	return response.Invalid(job.FieldError{

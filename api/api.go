@@ -64,15 +64,14 @@ type Topics interface {
 	// Topic returns the policy as it was put; an empty one of revision 0 for a topic that only jobs have named.
 	Topic(ctx context.Context, namespace, name string) (store.Topic, error)
 	// ChangeTopic calls change with the stored policy, empty for a new topic, and stores the result. It may call change
-	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. ifRevision
-	// is the required revision, as in store.CheckCondition. Errors are *job.InvalidError, *store.RevisionError,
-	// store.ErrContended and store.ErrUnreadable.
+	// more than once; an error of change ends it. A client certificate's key is plain PEM if change sets it. Errors are
+	// *job.InvalidError, *store.RevisionError, store.ErrContended and store.ErrUnreadable.
 	ChangeTopic(
-		ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+		ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 	) (store.Topic, error)
 	// ReplaceTopic is ChangeTopic for a change that sets all fields, and does not fail with store.ErrUnreadable.
 	ReplaceTopic(
-		ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+		ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 	) (store.Topic, error)
 	Topics(ctx context.Context, namespace, after string, limit int) ([]store.Topic, error)
 	// DeleteTopic removes a topic. Errors: store.ErrNotFound, *store.RevisionError, *store.TopicInUseError,
@@ -89,20 +88,24 @@ type Lanes interface {
 	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name.
 	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
-	ChangeLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
+	ChangeLane(
+		ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
+	) (store.Lane, error)
 	// ReplaceLane is ChangeLane for a change that sets or removes all settings, and does not fail with
 	// store.ErrUnreadable.
-	ReplaceLane(ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error) (store.Lane, error)
+	ReplaceLane(
+		ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
+	) (store.Lane, error)
 }
 
 // Secrets stores the secrets that sign attempts, of a lane or, for a queue without a lane, of a topic.
 type Secrets interface {
 	// AddSecret adds a secret as the newest; adding one again changes nothing. The result does not contain it.
-	// ifRevision is the required revision of the owner's settings, as in ChangeTopic.
-	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64) (policy.Secret, error)
+	// The condition of opts is about the owner's settings.
+	AddSecret(ctx context.Context, owner job.Queue, secret sign.Secret, opts store.ChangeOptions) (policy.Secret, error)
 	Secrets(ctx context.Context, owner job.Queue) ([]policy.Secret, error)
 	// RemoveSecret returns store.ErrNotFound when there is no such secret.
-	RemoveSecret(ctx context.Context, owner job.Queue, id string, ifRevision int64) error
+	RemoveSecret(ctx context.Context, owner job.Queue, id string, opts store.ChangeOptions) error
 	// PublicKeys returns the public keys of an owner's asymmetric secrets.
 	PublicKeys(ctx context.Context, owner job.Queue) ([]store.PublicKey, error)
 }
@@ -152,7 +155,7 @@ type Tokens interface {
 	// Namespace returns store.ErrNotFound for an unknown one; the default one is always known.
 	Namespace(ctx context.Context, name string) (job.Namespace, error)
 	Namespaces(ctx context.Context, after string, limit int) ([]job.Namespace, error)
-	// PutNamespace stores a namespace. ifRevision is as for ChangeTopic. Error: *job.LimitError.
+	// PutNamespace stores a namespace. ifRevision is as for store.CheckCondition. Error: *job.LimitError.
 	PutNamespace(ctx context.Context, n job.Namespace, ifRevision int64) (job.Namespace, error)
 }
 
@@ -164,14 +167,14 @@ type Health interface {
 
 // Schedules stores schedules, whose ticks register jobs.
 type Schedules interface {
-	// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for
-	// store.CheckCondition. Errors: that of change, *job.InvalidError, *job.LimitError.
+	// PutSchedule creates or replaces a schedule by change, which gets the stored one. Errors: that of
+	// change, *job.InvalidError, *job.LimitError.
 	PutSchedule(
-		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+		ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 	) (store.Schedule, error)
 	// ChangeSchedule changes the pause or the backfill of a schedule. store.ErrNotFound.
 	ChangeSchedule(
-		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+		ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 	) (store.Schedule, error)
 	Schedule(ctx context.Context, namespace, name string) (store.Schedule, error)
 	// ListSchedules returns schedules in order of name, at most limit after a name.

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
@@ -10,7 +11,7 @@ import (
 
 // audit logs a client's change and its result. Registrations are not logged.
 func (a *api) audit(r *http.Request, action access.Action, args ...any) {
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	all := []any{"actor", p.Actor, "token", p.TokenID, "action", action, "remote", r.RemoteAddr}
 	if p.Namespace != job.DefaultNamespace {
 		all = append(all, "namespace", p.Namespace)
@@ -46,7 +47,7 @@ func (a *api) auditChange(r *http.Request, action access.Action) {
 
 // logForbidden logs a request that its token does not allow, at most one a second.
 func (a *api) logForbidden(r *http.Request, problem *response.Problem) {
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	a.forbiddenLog.Warn("request forbidden", "actor", p.Actor, "token", p.TokenID, "remote",
 		r.RemoteAddr, "method", r.Method, "route", r.Pattern, "topic", r.PathValue("topic"), "reason", problem.Detail)
 }

@@ -4,25 +4,35 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
 // namespaceOf returns the namespace of a request.
-func namespaceOf(r *http.Request) string { return access.PrincipalOf(r.Context()).Namespace }
+func namespaceOf(r *http.Request) string { return request.PrincipalOf(r.Context()).Namespace }
 
 // actorOf returns the name of a request's token, for the events of jobs.
-func actorOf(ctx context.Context) string { return access.PrincipalOf(ctx).Actor }
+func actorOf(ctx context.Context) string { return request.PrincipalOf(ctx).Actor }
+
+// changeOptions returns the options of a change of settings by a request's client.
+func changeOptions(r *http.Request, ifRevision int64) store.ChangeOptions {
+	return store.ChangeOptions{
+		IfRevision: ifRevision, Updated: policy.Update{At: job.Millis(time.Now()), By: actorOf(r.Context())},
+	}
+}
 
 // authorize refuses a request that its token does not allow: by its role, or by the topics that it is restricted to.
 func (a *api) authorize(r *http.Request, e endpoint) error {
 	if e.action == access.Open {
 		return nil
 	}
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	if !p.Allows(e.action) {
 		return forbidRole(p, e.action)
 	}

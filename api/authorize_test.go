@@ -466,6 +466,25 @@ func TestChanges_NameTheToken(t *testing.T) {
 		require.Equal(t, want, f.actor)
 		change(http.MethodPost, "/v1/jobs/dead/revive", "", token)
 		require.Equal(t, want, f.revival.Actor)
+		for _, request := range [][3]string{
+			{http.MethodPut, "/v1/topics/t", "{}"},
+			{http.MethodPatch, "/v1/topics/t", "{}"},
+			{http.MethodPost, "/v1/topics/t/pause", ""},
+			{http.MethodPut, "/v1/topics/t/lanes/a", `{"lane_concurrency": 3}`},
+			{http.MethodPost, "/v1/topics/t/lanes/a/resume", ""},
+			{http.MethodPut, "/v1/topics/t/lanes/a", `{"lane_concurrency": 3}`},
+			{http.MethodDelete, "/v1/topics/t/lanes/a", ""},
+			{http.MethodPost, "/v1/topics/t/secrets", ""},
+			{http.MethodPut, "/v1/schedules/s", `{"every": "1h", "job": {"url": "http://a.example"}}`},
+			{http.MethodPost, "/v1/schedules/s/pause", ""},
+		} {
+			f.actor = ""
+			change(request[0], request[1], request[2], token)
+			require.Equal(t, want, f.actor, request)
+		}
+		f.actor = ""
+		change(http.MethodDelete, "/v1/topics/t/secrets/"+f.topics["t"].Policy.Secrets[0].ID, "", token)
+		require.Equal(t, want, f.actor)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -18,7 +17,7 @@ func answerDocument(
 ) {
 	w.Header().Set("Etag", content.ETag(revision))
 	response.Answer(w, status, func(o *response.Buffer) {
-		o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+		o.ShowHeadersTo(request.PrincipalOf(r.Context()))
 		write(o)
 	})
 }

@@ -34,7 +34,7 @@ type fake struct {
 	calls int // of Register
 	news  []job.New
 	edits []job.Edit
-	// actor is that of the last cancellation, or call of RunNow.
+	// actor is that of the last cancellation, call of RunNow or change of settings.
 	actor  string
 	runs   int // calls of RunNow
 	topics map[string]store.Topic

@@ -17,7 +17,7 @@ type fakeSchedules struct {
 }
 
 func (f *fake) PutSchedule(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
 	s, err := f.Schedule(ctx, namespace, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -30,23 +30,24 @@ func (f *fake) PutSchedule(
 		return s, nil
 	}
 	if err == nil {
-		err = store.CheckCondition(ifRevision, s.Revision)
+		err = store.CheckCondition(opts.IfRevision, s.Revision)
 	}
 	if err = errors.Join(err, f.refuse); err != nil {
 		return store.Schedule{}, err
 	}
 	s.Revision++
+	f.actor = opts.Updated.By
 	f.scheduled[name] = s
 	return s, nil
 }
 
 func (f *fake) ChangeSchedule(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
 	if _, err := f.Schedule(ctx, namespace, name); err != nil {
 		return store.Schedule{}, err
 	}
-	return f.PutSchedule(ctx, namespace, name, ifRevision, change)
+	return f.PutSchedule(ctx, namespace, name, opts, change)
 }
 
 func (f *fake) Schedule(_ context.Context, _, name string) (store.Schedule, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 func (f *fake) ChangeTopic(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 ) (store.Topic, error) {
 	if f.err != nil || f.busy {
 		return store.Topic{}, cmp.Or(f.err, store.ErrContended)
@@ -24,7 +24,7 @@ func (f *fake) ChangeTopic(
 		t, err = store.Topic{Namespace: namespace, Name: name}, nil
 	}
 	if err == nil {
-		err = store.CheckCondition(ifRevision, t.Revision)
+		err = store.CheckCondition(opts.IfRevision, t.Revision)
 	}
 	if err == nil {
 		err = change(&t.Policy)
@@ -39,6 +39,7 @@ func (f *fake) ChangeTopic(
 		return store.Topic{}, err
 	}
 	t.Revision++
+	f.actor = opts.Updated.By
 	f.topics[name] = t
 	return t, nil
 }
@@ -63,22 +64,22 @@ func (f *fake) DeleteTopic(ctx context.Context, d store.TopicDeletion) (store.To
 
 // ReplaceTopic is ChangeTopic but for settings that are not readable.
 func (f *fake) ReplaceTopic(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 ) (store.Topic, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
-	return f.ChangeTopic(ctx, namespace, name, ifRevision, change)
+	return f.ChangeTopic(ctx, namespace, name, opts, change)
 }
 
 // ReplaceLane is ChangeLane but for settings that are not readable.
 func (f *fake) ReplaceLane(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
 ) (store.Lane, error) {
 	if errors.Is(f.bad, store.ErrUnreadable) {
 		f.bad = nil
 	}
-	return f.ChangeLane(ctx, q, ifRevision, change)
+	return f.ChangeLane(ctx, q, opts, change)
 }
 
 func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
@@ -101,14 +102,14 @@ func (f *fake) ListLanes(_ context.Context, _, topic, after string, limit int) (
 }
 
 func (f *fake) ChangeLane(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
 ) (store.Lane, error) {
 	if f.busy {
 		return store.Lane{}, store.ErrContended
 	}
 	l, err := f.Lane(ctx, q)
 	if err == nil {
-		err = store.CheckCondition(ifRevision, l.Revision)
+		err = store.CheckCondition(opts.IfRevision, l.Revision)
 	}
 	if err == nil {
 		err = change(&l.Settings)
@@ -122,6 +123,7 @@ func (f *fake) ChangeLane(
 	if err != nil {
 		return store.Lane{}, err
 	}
+	f.actor = opts.Updated.By
 	if l.Settings.IsZero() {
 		delete(f.own, q.Topic+"/"+q.Lane)
 		return store.Lane{Queue: q}, nil
@@ -133,17 +135,17 @@ func (f *fake) ChangeLane(
 
 // AddSecret stores a secret and returns only its public part, as a service does.
 func (f *fake) AddSecret(
-	ctx context.Context, o job.Queue, secret sign.Secret, ifRevision int64,
+	ctx context.Context, o job.Queue, secret sign.Secret, opts store.ChangeOptions,
 ) (policy.Secret, error) {
 	f.text[secret.ID()] = secret.Text()
 	added := policy.Secret{ID: secret.ID(), CreatedAt: epoch, Value: policy.Sealed(secret.Text())}
-	return added, f.changeSecrets(ctx, o, ifRevision, func(all []policy.Secret) ([]policy.Secret, error) {
+	return added, f.changeSecrets(ctx, o, opts, func(all []policy.Secret) ([]policy.Secret, error) {
 		return append([]policy.Secret{added}, all...), nil
 	})
 }
 
-func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string, ifRevision int64) error {
-	return f.changeSecrets(ctx, o, ifRevision, func(all []policy.Secret) ([]policy.Secret, error) {
+func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string, opts store.ChangeOptions) error {
+	return f.changeSecrets(ctx, o, opts, func(all []policy.Secret) ([]policy.Secret, error) {
 		rest := slices.DeleteFunc(slices.Clone(all), func(s policy.Secret) bool { return s.ID == id })
 		if len(rest) == len(all) {
 			return nil, store.ErrNotFound
@@ -153,17 +155,17 @@ func (f *fake) RemoveSecret(ctx context.Context, o job.Queue, id string, ifRevis
 }
 
 func (f *fake) changeSecrets(
-	ctx context.Context, o job.Queue, ifRevision int64, change func([]policy.Secret) ([]policy.Secret, error),
+	ctx context.Context, o job.Queue, opts store.ChangeOptions, change func([]policy.Secret) ([]policy.Secret, error),
 ) error {
 	var err error
 	if o.Lane != "" {
-		_, err = f.ChangeLane(ctx, o, ifRevision, func(l *policy.Lane) (err error) {
+		_, err = f.ChangeLane(ctx, o, opts, func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
 			return err
 		})
 		return err
 	}
-	_, err = f.ChangeTopic(ctx, o.Namespace, o.Topic, ifRevision, func(t *policy.Topic) (err error) {
+	_, err = f.ChangeTopic(ctx, o.Namespace, o.Topic, opts, func(t *policy.Topic) (err error) {
 		t.Secrets, err = change(t.Secrets)
 		return err
 	})

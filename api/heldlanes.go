@@ -5,7 +5,6 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -16,7 +15,7 @@ const standardHeld = 20
 // heldLanes lists the lanes that hold jobs back. A token that is restricted to topics sees only their lanes.
 func (a onStore) heldLanes(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
-	principal := access.PrincipalOf(r.Context())
+	principal := request.PrincipalOf(r.Context())
 	filter := store.HeldFilter{
 		Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match,
 		Limit: q.Limit(standardHeld),

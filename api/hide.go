@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
@@ -17,14 +18,14 @@ import (
 // also replaces what the job itself has of the settings of a topic, unless the token may read those: a lane with the
 // receiver's name, and of a callback receiver, headers and payload.
 func hideBodies(r *http.Request, j *job.Job) {
-	if !access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
+	if !request.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		j.Lane = j.LaneWithoutHost()
 	}
 	if isCallbackOfSettings(r, j) {
 		j.URL, j.FirstURL, j.Lane, j.Header = response.Redacted, "", response.Redacted, nil
 		j.BodyKind, j.Body = job.BodyText, []byte(response.Redacted)
 	}
-	if access.PrincipalOf(r.Context()).Bodies {
+	if request.PrincipalOf(r.Context()).Bodies {
 		return
 	}
 	hideTemplate(r, &j.Spec)
@@ -39,12 +40,12 @@ func hideBodies(r *http.Request, j *job.Job) {
 // isCallbackOfSettings reports whether a job may come from the settings of a topic that the request's token may not
 // read.
 func isCallbackOfSettings(r *http.Request, j *job.Job) bool {
-	return j.Kind != "" && !access.PrincipalOf(r.Context()).Allows(access.ReadTopic)
+	return j.Kind != "" && !request.PrincipalOf(r.Context()).Allows(access.ReadTopic)
 }
 
 // hideTemplate replaces the body of what a job asks for, unless the request's token may read it.
 func hideTemplate(r *http.Request, spec *job.Spec) {
-	if spec.BodyKind != job.BodyNone && !access.PrincipalOf(r.Context()).Bodies {
+	if spec.BodyKind != job.BodyNone && !request.PrincipalOf(r.Context()).Bodies {
 		spec.BodyKind, spec.Body = job.BodyText, []byte(response.Redacted)
 	}
 }
@@ -53,7 +54,7 @@ func hideTemplate(r *http.Request, spec *job.Spec) {
 // may read them: URLs that are not the job's own and whatever tells their hosts, and texts with limits, counts and
 // notes. The job's bodies are hidden before.
 func hideSettings(r *http.Request, j *job.Job, x *job.Explanation) *job.Explanation {
-	if access.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
+	if request.PrincipalOf(r.Context()).Allows(access.ReadTopic) {
 		return x
 	}
 	j.History = slices.Clone(j.History) // the service may have it

@@ -272,7 +272,7 @@ func newJobBuffer(w http.ResponseWriter, r *http.Request, j *job.Job) *response.
 		w.Header()["Etag"] = []string{`"` + strconv.FormatInt(j.Version, 10) + `"`}
 	}
 	o := response.NewBuffer()
-	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+	o.ShowHeadersTo(request.PrincipalOf(r.Context()))
 	o.Open()
 	o.Job(j)
 	body := j.Body

@@ -84,13 +84,13 @@ func (a onStore) putLane(w http.ResponseWriter, r *http.Request) error {
 // patchLane changes some settings of a lane.
 func (a onStore) patchLane(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeLane(w, r, func(text []byte, stored policy.Lane) (policy.Lane, *response.Problem) {
-		return request.PatchLane(text, stored, access.PrincipalOf(r.Context()).Bodies)
+		return request.PatchLane(text, stored, request.PrincipalOf(r.Context()).Bodies)
 	}, a.store.ChangeLane)
 }
 
 // writeLane is Lanes.ChangeLane or Lanes.ReplaceLane.
 type writeLane func(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
 ) (store.Lane, error)
 
 func (a *api) decodeLane(
@@ -137,7 +137,7 @@ func (a *api) changeLane(
 	if err != nil {
 		return err
 	}
-	l, err := write(r.Context(), q, ifRevision, change)
+	l, err := write(r.Context(), q, changeOptions(r, ifRevision), change)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (a onStore) deleteLane(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.store.ReplaceLane(r.Context(), q, ifRevision, func(stored *policy.Lane) error {
+	_, err = a.store.ReplaceLane(r.Context(), q, changeOptions(r, ifRevision), func(stored *policy.Lane) error {
 		if stored.IsZero() {
 			return store.ErrNotFound
 		}

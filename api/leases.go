@@ -111,7 +111,7 @@ func (a onStore) settleLeases(w http.ResponseWriter, r *http.Request) error {
 
 // checkConsumer refuses to lease jobs to a token that may not read bodies: it would process placeholders.
 func checkConsumer(ctx context.Context) error {
-	if access.PrincipalOf(ctx).Bodies {
+	if request.PrincipalOf(ctx).Bodies {
 		return nil
 	}
 	return response.NewProblem(response.Forbidden, "this token may not read bodies, so it cannot lease jobs")
@@ -153,7 +153,7 @@ func (a onStore) answerLeases(
 	}
 	o := response.NewBuffer()
 	defer o.Free()
-	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+	o.ShowHeadersTo(request.PrincipalOf(r.Context()))
 	o.Open()
 	first(o)
 	response.Objects(o, "items", leased, o.LeasedJob)

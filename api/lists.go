@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/store"
 )
 
@@ -91,7 +90,7 @@ func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write
 	}
 	o := response.NewBuffer()
 	defer o.Free()
-	o.ShowHeadersTo(access.PrincipalOf(r.Context()))
+	o.ShowHeadersTo(request.PrincipalOf(r.Context()))
 	o.Open()
 	err := func() error {
 		defer release()

@@ -11,7 +11,6 @@ import (
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/dispatcher/livetail"
-	"github.com/ringback/ringback/internal/access"
 )
 
 const (
@@ -32,7 +31,7 @@ func (a onStore) watchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if filter.Topics = access.PrincipalOf(r.Context()).Topics; filter.Topic != "" {
+	if filter.Topics = request.PrincipalOf(r.Context()).Topics; filter.Topic != "" {
 		if err := checkTopic(r.Context(), filter.Topic); err != nil {
 			return err
 		}

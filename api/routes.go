@@ -160,7 +160,7 @@ func (a *api) on(serve func(onStore, http.ResponseWriter, *http.Request) error) 
 // registerAll registers jobs on the store that their namespace has now: it may have become available, or the namespace
 // was removed, while the request was read.
 func (a *api) registerAll(ctx context.Context, jobs []job.New) []store.RoutedResult {
-	found, err := a.service.FindStore(ctx, access.PrincipalOf(ctx).Namespace)
+	found, err := a.service.FindStore(ctx, request.PrincipalOf(ctx).Namespace)
 	if err != nil {
 		return slices.Repeat([]store.RoutedResult{{Err: err}}, len(jobs))
 	}
@@ -253,7 +253,7 @@ func (a *api) handle(serve handler, endless bool) http.Handler {
 		if endless {
 			ctx = r.Context()
 		}
-		r = r.WithContext(access.With(ctx, principal))
+		r = r.WithContext(request.WithPrincipal(ctx, principal))
 		if err == nil {
 			if r.Body != nil && r.Body != http.NoBody {
 				metered := a.bodies.Meter(r.Body)

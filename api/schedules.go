@@ -168,7 +168,7 @@ func (a onStore) changeSchedule(
 func (a onStore) writeSchedule(
 	w http.ResponseWriter, r *http.Request, name string, status int,
 	write func(
-		ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+		ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 	) (store.Schedule, error),
 	change func(*store.Schedule) error,
 ) error {
@@ -176,7 +176,7 @@ func (a onStore) writeSchedule(
 	if err != nil {
 		return err
 	}
-	written, err := write(r.Context(), namespaceOf(r), name, ifRevision, change)
+	written, err := write(r.Context(), namespaceOf(r), name, changeOptions(r, ifRevision), change)
 	if err != nil {
 		return noSchedule(err)
 	}
@@ -193,7 +193,7 @@ func (a onStore) runSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	result, err := a.store.RunSchedule(r.Context(), p.Namespace, name, p.Actor, checkScheduleOf(r))
 	if err != nil {
 		return noSchedule(err)

@@ -39,7 +39,7 @@ func (a onStore) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	added, err := a.store.AddSecret(r.Context(), owner, secret, ifRevision)
+	added, err := a.store.AddSecret(r.Context(), owner, secret, changeOptions(r, ifRevision))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a onStore) removeSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = a.store.RemoveSecret(r.Context(), owner, r.PathValue("id"), ifRevision)
+	err = a.store.RemoveSecret(r.Context(), owner, r.PathValue("id"), changeOptions(r, ifRevision))
 	if err != nil {
 		return orNotFound(err, "no such secret")
 	}

@@ -34,7 +34,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := a.grant(r, &token); err != nil {
 		return err
 	}
-	created, secret, err := a.service.CreateToken(r.Context(), token, access.PrincipalOf(r.Context()).Root)
+	created, secret, err := a.service.CreateToken(r.Context(), token, request.PrincipalOf(r.Context()).Root)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
 
 // grant completes a new token, and refuses one that may do more than the token of the request.
 func (a *api) grant(r *http.Request, token *access.Token) error {
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	token.CreatedBy, token.CreatedByID = p.Actor, p.TokenID
 	if token.Namespace == "" {
 		token.Namespace = p.Namespace
@@ -96,7 +96,7 @@ func (a *api) tokens(w http.ResponseWriter, r *http.Request) error {
 // tokenNamespace returns the namespace whose tokens a request concerns; empty: all, for a root that chooses no
 // namespace.
 func tokenNamespace(r *http.Request) string {
-	p := access.PrincipalOf(r.Context())
+	p := request.PrincipalOf(r.Context())
 	if p.Root && len(r.Header[namespaceHeader]) == 0 {
 		return ""
 	}
@@ -132,6 +132,6 @@ func noToken(err error) error {
 
 // whoami answers with whose the request is.
 func (a *api) whoami(w http.ResponseWriter, r *http.Request) error {
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(access.PrincipalOf(r.Context())) })
+	response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Members(request.PrincipalOf(r.Context())) })
 	return nil
 }

@@ -92,7 +92,7 @@ func (a onStore) putTopic(w http.ResponseWriter, r *http.Request) error {
 // patchTopic changes some fields of a policy.
 func (a onStore) patchTopic(w http.ResponseWriter, r *http.Request) error {
 	return a.decodeTopic(w, r, a.knownTopic, func(text []byte, stored policy.Topic) (policy.Topic, *response.Problem) {
-		return request.PatchTopic(text, stored, access.PrincipalOf(r.Context()).Bodies)
+		return request.PatchTopic(text, stored, request.PrincipalOf(r.Context()).Bodies)
 	}, a.store.ChangeTopic)
 }
 
@@ -146,7 +146,7 @@ func (a onStore) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	deletion := store.TopicDeletion{
 		Namespace: namespaceOf(r), Name: name, Purge: q.Bool("purge", false),
-		Actor: access.PrincipalOf(r.Context()).Actor,
+		Actor: request.PrincipalOf(r.Context()).Actor,
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (a onStore) findTopic(r *http.Request, name string) (store.Topic, error) {
 
 // writeTopic is Topics.ChangeTopic or Topics.ReplaceTopic.
 type writeTopic func(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 ) (store.Topic, error)
 
 // changeTopic changes a policy and answers with it; with dry it answers with what would be stored. With defaults the
@@ -228,7 +228,8 @@ func (a onStore) changeTopic(
 	if err != nil {
 		return err
 	}
-	put, err := write(r.Context(), namespaceOf(r), name, ifRevision, store.DryRun(func(stored *policy.Topic) error {
+	opts := changeOptions(r, ifRevision)
+	put, err := write(r.Context(), namespaceOf(r), name, opts, store.DryRun(func(stored *policy.Topic) error {
 		changed, p := change(*stored)
 		if p == nil && name == job.CallbackTopic {
 			p = rejectSelfNotification(changed)

@@ -10,6 +10,7 @@ import (
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
+	contract "github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis"
 	"github.com/ringback/ringback/store/sqlite"
 )
@@ -43,10 +44,11 @@ func openLibrary(ctx context.Context, o order) (queue, error) {
 	}
 	handle, handled := handlerOf(o)
 	d.Handle(libraryTopic, func(ctx context.Context, j *dispatcher.Job) error { return handle(ctx, j.Body) })
-	if _, err = d.ChangeTopic(ctx, job.DefaultNamespace, libraryTopic, 0, func(p *policy.Topic) error {
-		p.Workers, p.LaneConcurrency = o.Concurrency, laneLimit(o.Concurrency)
-		return nil
-	}); err != nil {
+	if _, err = d.ChangeTopic(ctx, job.DefaultNamespace, libraryTopic, contract.ChangeOptions{},
+		func(p *policy.Topic) error {
+			p.Workers, p.LaneConcurrency = o.Concurrency, laneLimit(o.Concurrency)
+			return nil
+		}); err != nil {
 		return nil, fmt.Errorf("set the topic's policy: %w", err)
 	}
 	return library{d, handled}, nil

@@ -22,10 +22,11 @@ import (
 // putBacklog sets on_backlog of the topic orders; nil: none. Its jobs wait while it is paused.
 func putBacklog(t *testing.T, r *fixture, alarm *policy.Backlog, paused bool) {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-		p.OnBacklog, p.Paused = alarm, paused
-		return nil
-	})
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+		func(p *policy.Topic) error {
+			p.OnBacklog, p.Paused = alarm, paused
+			return nil
+		})
 	require.NoError(t, err)
 }
 
@@ -232,7 +233,7 @@ func TestBacklog_ChecksTopicsTogether(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		for i := range 50 {
 			_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, fmt.Sprint("topic-",
-				i), 0, func(p *policy.Topic) error {
+				i), store.ChangeOptions{}, func(p *policy.Topic) error {
 				p.OnBacklog = moreThan(2)
 				return nil
 			})
@@ -274,13 +275,14 @@ func TestBacklog_OfCallbacksSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &receiver{answer: status(500)}
 		r := start(t, dispatcher.Options{Deliverer: rec})
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, 0, func(p *policy.Topic) error {
-			p.OnBacklog = &policy.Backlog{
-				Callback:  policy.Callback{URL: "https://callback.example/"},
-				OlderThan: time.Second, MoreThan: 1,
-			}
-			return nil
-		})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.OnBacklog = &policy.Backlog{
+					Callback:  policy.Callback{URL: "https://callback.example/"},
+					OlderThan: time.Second, MoreThan: 1,
+				}
+				return nil
+			})
 		require.NoError(t, err)
 		putBacklog(t, r, moreThan(2), true)
 		r.registerOrders(t, 3, 0)

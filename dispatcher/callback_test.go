@@ -325,7 +325,8 @@ func TestCallback_IsSignedWithItsJobsTopicsSecrets(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: rec, Seal: box(t, 1)})
 		orders, ofCallbacks := sign.NewSecret(), sign.NewSecret()
 		for topic, secret := range map[string]sign.Secret{"orders": orders, job.CallbackTopic: ofCallbacks} {
-			_, err := r.AddSecret(t.Context(), job.Queue{Namespace: "default", Topic: topic}, secret, 0)
+			_, err := r.AddSecret(t.Context(), job.Queue{Namespace: "default", Topic: topic}, secret,
+				store.ChangeOptions{})
 			require.NoError(t, err)
 		}
 		terms := policy.Terms{OnDelivered: callbackTo("https://callback.example/")}

@@ -44,10 +44,11 @@ func newCert(t *testing.T) *policy.ClientCert {
 // putCert sets the certificate of the topic orders.
 func putCert(t *testing.T, r *fixture, cert *policy.ClientCert) error {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-		p.ClientCert = cert
-		return nil
-	})
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+		func(p *policy.Topic) error {
+			p.ClientCert = cert
+			return nil
+		})
 	return err
 }
 
@@ -68,12 +69,13 @@ func TestClientCert_IsEncryptedAtRestAndPresented(t *testing.T) {
 				require.Len(t, shown.Certificate, 1)
 
 				// Other changes keep it, in whatever form it is stored.
-				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 				require.NoError(t, err)
-				_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-					p.Workers = 3
-					return nil
-				})
+				_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+					func(p *policy.Topic) error {
+						p.Workers = 3
+						return nil
+					})
 				require.NoError(t, err)
 				require.Equal(t, shown.Certificate, deliverTo(t, r, rec, ofTopic).Certificate.Certificate)
 
@@ -147,12 +149,12 @@ func TestCredentials_LaneSecretsNeedNoTopicSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
-		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, first.stop())
 		second := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
 		require.NoError(t, putCert(t, second, newCert(t)))
-		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
+		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		require.Nil(t, deliverTo(t, second, rec, ofTopic))
 		request := deliverTo(t, second, rec, ofLane)
@@ -183,9 +185,9 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		require.NoError(t, putCert(t, r, newCert(t)))
-		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
-		_, err = r.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
+		_, err = r.AddSecret(t.Context(), ofLane, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		topics, lanes := deliverTo(t, r, rec, ofTopic), deliverTo(t, r, rec, ofLane)
 		for i := range 3 {
@@ -199,7 +201,7 @@ func TestCredentials_AreCachedPerTopicVersion(t *testing.T) {
 			require.Same(t, lanes.Signer, deliverTo(t, r, rec, ofLane).Signer)
 		}
 		require.NotSame(t, topics.Signer, lanes.Signer)
-		_, err = r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err = r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NotSame(t, topics.Signer, deliverTo(t, r, rec, ofTopic).Signer)
 	})
@@ -217,20 +219,21 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 			},
 		})
 		to := &policy.Callback{URL: "https://callback.example/"}
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-			p.URL, p.OnDead, p.OnDelivered = "https://x.example/", to, to
-			p.OnBacklog = &policy.Backlog{Callback: *to, MoreThan: 1}
-			return nil
-		})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.URL, p.OnDead, p.OnDelivered = "https://x.example/", to, to
+				p.OnBacklog = &policy.Backlog{Callback: *to, MoreThan: 1}
+				return nil
+			})
 		require.NoError(t, err)
-		_, err = r.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error {
+		_, err = r.ChangeLane(t.Context(), ofLane, store.ChangeOptions{}, func(l *policy.Lane) error {
 			l.URL = "https://x.example/"
 			return nil
 		})
 		require.NoError(t, err)
 		refused = true
 		for _, owner := range []job.Queue{ofTopic, ofLane} {
-			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), 0)
+			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
 			require.NoError(t, err)
 		}
 		for field, change := range map[string]func(p *policy.Topic){
@@ -241,10 +244,11 @@ func TestPolicies_RejectedURLAllowsOtherChanges(t *testing.T) {
 				p.OnBacklog = &policy.Backlog{Callback: policy.Callback{URL: "https://y.example/"}, MoreThan: 1}
 			},
 		} {
-			_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-				change(p)
-				return nil
-			})
+			_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+				func(p *policy.Topic) error {
+					change(p)
+					return nil
+				})
 			require.Equal(t, field, requireInvalid(t, err).Errors[0].Field)
 		}
 		_, err = r.PutTopic(t.Context(),

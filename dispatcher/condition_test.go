@@ -29,21 +29,21 @@ func TestChange_IsMadeOnceForARequiredRevision(t *testing.T) {
 	ofLane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
 	changes := map[string]func(d *dispatcher.Dispatcher, ifRevision int64) error{
 		"topic": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", ifRevision,
-				func(p *policy.Topic) error { p.Workers++; return nil })
+			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "orders",
+				store.ChangeOptions{IfRevision: ifRevision}, func(p *policy.Topic) error { p.Workers++; return nil })
 			return err
 		},
 		"lane": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.ReplaceLane(t.Context(), ofLane, ifRevision,
+			_, err := d.ReplaceLane(t.Context(), ofLane, store.ChangeOptions{IfRevision: ifRevision},
 				func(l *policy.Lane) error { l.LaneConcurrency++; return nil })
 			return err
 		},
 		"secret of the topic": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.AddSecret(t.Context(), ofTopic, sign.NewSecret(), ifRevision)
+			_, err := d.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{IfRevision: ifRevision})
 			return err
 		},
 		"secret of the lane": func(d *dispatcher.Dispatcher, ifRevision int64) error {
-			_, err := d.AddSecret(t.Context(), ofLane, sign.NewSecret(), ifRevision)
+			_, err := d.AddSecret(t.Context(), ofLane, sign.NewSecret(), store.ChangeOptions{IfRevision: ifRevision})
 			return err
 		},
 	}

@@ -56,10 +56,11 @@ func (r *fixture) registerDead(t *testing.T, n int, queue string, code int, chan
 func (r *fixture) pauseTopics(t *testing.T, topics ...string) {
 	t.Helper()
 	for _, topic := range topics {
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0, func(p *policy.Topic) error {
-			p.Paused = true
-			return nil
-		})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, topic, store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.Paused = true
+				return nil
+			})
 		require.NoError(t, err)
 	}
 }

@@ -246,5 +246,5 @@ func (d *Dispatcher) removeLanes(ctx context.Context, deletion store.TopicDeleti
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	return d.declare(ctx, left[0].Queue)
+	return d.declare(ctx, left[0].Queue, left[0].Updated)
 }

@@ -32,13 +32,13 @@ func deleting(purge bool) store.TopicDeletion {
 func configure(t *testing.T, r *fixture) {
 	t.Helper()
 	change := func(p *policy.Topic) error { p.Workers, p.Paused, p.URL = 3, true, "https://shop.example/"; return nil }
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, change)
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{}, change)
 	require.NoError(t, err)
-	_, err = r.AddSecret(t.Context(), queueOf("orders", ""), sign.NewSecret(), 0)
+	_, err = r.AddSecret(t.Context(), queueOf("orders", ""), sign.NewSecret(), store.ChangeOptions{})
 	require.NoError(t, err)
-	_, err = r.AddSecret(t.Context(), queueOf("orders", "a"), sign.NewSecret(), 0)
+	_, err = r.AddSecret(t.Context(), queueOf("orders", "a"), sign.NewSecret(), store.ChangeOptions{})
 	require.NoError(t, err)
-	_, err = r.ChangeLane(t.Context(), queueOf("orders", "b"), 0,
+	_, err = r.ChangeLane(t.Context(), queueOf("orders", "b"), store.ChangeOptions{},
 		func(l *policy.Lane) error { l.Paused = true; return nil })
 	require.NoError(t, err)
 }
@@ -68,7 +68,7 @@ func TestDeleteTopic_RemovesPolicySecretsAndLanesOfAnUnusedTopic(t *testing.T) {
 	_, err := r.DeleteTopic(t.Context(), deleting(false))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	configure(t, r)
-	_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "other", 0,
+	_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "other", store.ChangeOptions{},
 		func(p *policy.Topic) error { p.Workers = 5; return nil })
 	require.NoError(t, err)
 	wrong := deleting(true)

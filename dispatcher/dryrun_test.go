@@ -29,17 +29,19 @@ func TestDryRun_ChecksAndWritesNothing(t *testing.T) {
 	lane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
 	for url, ok := range map[string]bool{"http://a.example/": true, "http://10.0.0.1/": false} {
 		topic, err := d.ReplaceTopic(
-			t.Context(), job.DefaultNamespace, "orders", 0, store.DryRun(func(p *policy.Topic) error {
+			t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+			store.DryRun(func(p *policy.Topic) error {
 				p.URL = url
 				return nil
 			}, true),
 		)
 		require.Equal(t, ok, err == nil, "%v", err)
-		settings, err := d.ReplaceLane(t.Context(), lane, 0,
+		settings, err := d.ReplaceLane(t.Context(), lane, store.ChangeOptions{},
 			store.DryRun(func(l *policy.Lane) error { l.URL = url; return nil }, true))
 		require.Equal(t, ok, err == nil, "%v", err)
 		hourly, err := d.PutSchedule(
-			t.Context(), job.DefaultNamespace, "hourly", 0, store.DryRun(func(s *store.Schedule) error {
+			t.Context(), job.DefaultNamespace, "hourly", store.ChangeOptions{},
+			store.DryRun(func(s *store.Schedule) error {
 				s.Spec = schedule.Spec{Every: 3600e9}
 				s.Job = job.Spec{URL: url}
 				return nil
@@ -59,7 +61,7 @@ func TestDryRun_ChecksAndWritesNothing(t *testing.T) {
 	schedules, err := d.ListSchedules(t.Context(), job.DefaultNamespace, "", 10)
 	require.NoError(t, err)
 	require.Empty(t, schedules)
-	_, err = d.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 7,
+	_, err = d.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{IfRevision: 7},
 		store.DryRun(func(*policy.Topic) error { return nil }, true))
 	require.ErrorAs(t, err, new(*store.RevisionError))
 }

@@ -63,7 +63,7 @@ func TestExpiry_EndsABlockedJobWithinSeconds(t *testing.T) {
 				for _, topic := range []string{"default", "old"} {
 					if keep.pause {
 						q := job.Queue{Namespace: "default", Topic: topic, Lane: "shop.example:443"}
-						_, err := r.ChangeLane(t.Context(), q, 0,
+						_, err := r.ChangeLane(t.Context(), q, store.ChangeOptions{},
 							func(l *policy.Lane) error { l.Paused = true; return nil })
 						require.NoError(t, err)
 					}

@@ -71,7 +71,8 @@ func (s *scene) put(topic string, p policy.Topic) {
 func (s *scene) putLane(lane string, settings policy.Lane) {
 	s.t.Helper()
 	q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: lane}
-	_, err := s.ChangeLane(s.t.Context(), q, 0, func(l *policy.Lane) error { *l = settings; return nil })
+	_, err := s.ChangeLane(s.t.Context(), q, store.ChangeOptions{},
+		func(l *policy.Lane) error { *l = settings; return nil })
 	require.NoError(s.t, err)
 }
 
@@ -519,14 +520,14 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 	}{
 		"signing secret of the topic": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+				_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 				require.NoError(t, err)
 			},
 			detail: "A signing secret of topic orders is not readable",
 		},
 		"signing secret of the lane": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
+				_, err := r.AddSecret(t.Context(), ofLane, sign.NewSecret(), store.ChangeOptions{})
 				require.NoError(t, err)
 			},
 			detail: "A signing secret of lane customer-42 of topic orders is not readable",
@@ -537,7 +538,7 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 		},
 		"secret header of the lane": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.ChangeLane(t.Context(), ofLane, 0,
+				_, err := r.ChangeLane(t.Context(), ofLane, store.ChangeOptions{},
 					func(l *policy.Lane) error { l.Headers = secret; return nil })
 				require.NoError(t, err)
 			},
@@ -545,7 +546,7 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 		},
 		"secret header of the topic": {
 			prepare: func(t *testing.T, r *fixture) {
-				_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+				_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
 					func(p *policy.Topic) error { p.Headers = secret; return nil })
 				require.NoError(t, err)
 			},
@@ -603,9 +604,10 @@ func TestExplain_ConsumersNeedNoSecretsOfReceivers(t *testing.T) {
 		all := model()
 		first := start(t, dispatcher.Options{Store: all, RegisterOnly: true, Seal: box(t, 1)})
 		secret := map[string][]string{"Authorization": {"Bearer 1"}}
-		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
-		_, err = first.ChangeLane(t.Context(), ofLane, 0, func(l *policy.Lane) error { l.Headers = secret; return nil })
+		_, err = first.ChangeLane(t.Context(), ofLane, store.ChangeOptions{},
+			func(l *policy.Lane) error { l.Headers = secret; return nil })
 		require.NoError(t, err)
 		plain := first.register(t, job.New{Spec: job.Spec{Queue: ofLane}})
 		own := first.register(t,
@@ -615,7 +617,7 @@ func TestExplain_ConsumersNeedNoSecretsOfReceivers(t *testing.T) {
 			policy.DeliverPull:    {"waits for a client", "waits for a client"},
 			policy.DeliverHandler: {"if none runs, start one", "The secret header X-Api-Key of the job"},
 		} {
-			_, err := first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+			_, err := first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
 				func(p *policy.Topic) error { p.Deliver = deliver; return nil })
 			require.NoError(t, err)
 			time.Sleep(15 * time.Second) // the cooldown after an attempt that could not be made is over
@@ -629,15 +631,16 @@ func TestExplain_AnotherSecretIsNotNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := model()
 		first := start(t, dispatcher.Options{Store: all, RegisterOnly: true, Seal: box(t, 1)})
-		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err := first.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
-		_, err = first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error {
-			p.Headers = map[string][]string{"Authorization": {"Bearer 1"}}
-			return nil
-		})
+		_, err = first.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.Headers = map[string][]string{"Authorization": {"Bearer 1"}}
+				return nil
+			})
 		require.NoError(t, err)
 		second := start(t, dispatcher.Options{Store: all, RegisterOnly: true, Seal: box(t, 2)})
-		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret(), 0)
+		_, err = second.AddSecret(t.Context(), ofLane, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		j := second.register(t, job.New{Spec: job.Spec{
 			Queue: ofLane, URL: "https://shop.example/hook", Header: map[string][]string{"Authorization": {"Bearer 2"}},
@@ -655,7 +658,7 @@ func TestExplain_UnreadableSettingsAreAPause(t *testing.T) {
 			Namespace: job.DefaultNamespace, Name: "bad", Policy: policy.Topic{URL: "https://topic.example/"},
 		})
 		require.NoError(t, err)
-		_, err = first.ChangeLane(t.Context(), ofLane, 0,
+		_, err = first.ChangeLane(t.Context(), ofLane, store.ChangeOptions{},
 			func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
 		require.NoError(t, err)
 		ofBad := job.Queue{Namespace: job.DefaultNamespace, Topic: "bad", Lane: "any"}
@@ -681,10 +684,12 @@ func TestExplain_EffectiveIsTheJobsOverTheLanesOverTheTopics(t *testing.T) {
 	onStores(t, func(t *testing.T, s store.Store) {
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		bare := job.New{Spec: job.Spec{Queue: ofLane}, Delay: time.Hour}
-		_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error {
-			p.URL, p.Ladder, p.Timeout = "https://topic.example/", policy.Ladder{time.Minute, time.Hour}, 7*time.Second
-			return nil
-		})
+		_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.URL, p.Timeout = "https://topic.example/", 7*time.Second
+				p.Ladder = policy.Ladder{time.Minute, time.Hour}
+				return nil
+			})
 		require.NoError(t, err)
 		got := r.Register(t.Context(), []job.New{bare})[0]
 		require.NoError(t, got.Err)
@@ -697,7 +702,7 @@ func TestExplain_EffectiveIsTheJobsOverTheLanesOverTheTopics(t *testing.T) {
 		require.Equal(t, 25*time.Hour+time.Minute, x.Terms.MaxAge)
 		require.Equal(t, policy.Builtin().GiveUpOn, x.Terms.GiveUpOn)
 
-		_, err = r.ChangeLane(t.Context(), ofLane, 0,
+		_, err = r.ChangeLane(t.Context(), ofLane, store.ChangeOptions{},
 			func(l *policy.Lane) error { l.URL = "https://lane.example/"; return nil })
 		require.NoError(t, err)
 		require.Equal(t, "https://lane.example/", r.explain(t, got.Job).Effective.URL)
@@ -722,7 +727,7 @@ func TestExplain_SeesSettingsThatAnotherProcessHasJustPut(t *testing.T) {
 		other := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
 		j := front.register(t, job.New{Spec: job.Spec{Queue: ofLane}, Delay: time.Hour})
 		require.Equal(t, job.ObstacleDue, front.explain(t, j).WaitingFor.Code)
-		_, err := other.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+		_, err := other.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
 			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
 		require.Equal(t, job.ObstacleTopicPaused, front.explain(t, j).WaitingFor.Code)

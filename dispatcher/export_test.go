@@ -9,5 +9,5 @@ import (
 
 // PutTopic writes a topic's policy, whatever is stored. A revision other than 0 must be the current one.
 func (d *Dispatcher) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
-	return d.putTopic(ctx, t, policy.Topic{}, false)
+	return d.putTopic(ctx, t, policy.Topic{}, policy.Update{}, false)
 }

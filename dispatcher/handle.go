@@ -96,7 +96,7 @@ func (d *Dispatcher) setAllHandled(ctx context.Context) error {
 // setHandled sets how a topic with a handler is delivered.
 func (d *Dispatcher) setHandled(ctx context.Context, topic string) error {
 	var was policy.Deliver
-	put, err := d.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(p *policy.Topic) error {
+	put, err := d.ChangeTopic(ctx, job.DefaultNamespace, topic, store.ChangeOptions{}, func(p *policy.Topic) error {
 		if was = p.Deliver; was == policy.DeliverHandler {
 			return errNoChange
 		}

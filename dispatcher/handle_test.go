@@ -42,7 +42,7 @@ func (r *fixture) order(t *testing.T, change ...func(*job.New)) job.Job {
 // change changes the policy of the topic orders.
 func (r *fixture) change(t *testing.T, change func(*policy.Topic)) {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0,
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
 		func(p *policy.Topic) error { change(p); return nil })
 	require.NoError(t, err)
 }
@@ -154,7 +154,7 @@ func TestHandle_ATopicThatCannotBeSetKeepsNoOtherFromIt(t *testing.T) {
 		}
 		require.Equal(t, mail.ID, next())
 		order := r.order(t, func(n *job.New) { n.URL = "https://shop.example/own" })
-		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0,
+		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
 			func(p *policy.Topic) error { *p = policy.Topic{}; return nil })
 		require.NoError(t, err)
 		require.Equal(t, order.ID, next(), "the topic is set when it can be")
@@ -177,10 +177,11 @@ func TestHandle_HoldsATopicWhosePolicyIsNotReadable(t *testing.T) {
 		register.order(t)
 		time.Sleep(time.Minute)
 		require.Zero(t, calls.Load(), "it would be handled under default retries")
-		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-			*p = policy.Topic{Deliver: policy.DeliverHandler, Retries: new(3)}
-			return nil
-		})
+		_, err := r.ReplaceTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				*p = policy.Topic{Deliver: policy.DeliverHandler, Retries: new(3)}
+				return nil
+			})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.EqualValues(t, 1, calls.Load())
@@ -523,10 +524,11 @@ func TestDeliver_ChangesWhileJobsWait(t *testing.T) {
 func TestDeliver_IsPushForCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}})
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, 0, func(p *policy.Topic) error {
-			p.Deliver = policy.DeliverPull
-			return nil
-		})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.CallbackTopic, store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.Deliver = policy.DeliverPull
+				return nil
+			})
 		invalid, ok := errors.AsType[*job.InvalidError](err)
 		require.True(t, ok)
 		require.Equal(t, "/deliver", invalid.Errors[0].Field)

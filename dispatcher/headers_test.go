@@ -23,10 +23,11 @@ import (
 // changePolicy changes the policy of the topic orders.
 func changePolicy(t *testing.T, r *fixture, change func(p *policy.Topic)) {
 	t.Helper()
-	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-		change(p)
-		return nil
-	})
+	_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+		func(p *policy.Topic) error {
+			change(p)
+			return nil
+		})
 	require.NoError(t, err)
 }
 
@@ -378,10 +379,11 @@ func TestSeal_JobsWaitForTheKeyOfTheirHeaders(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, rec.calls(), "no job is attempted without its headers")
 		require.Equal(t, 0, second.get(t, late.Ref()).Attempts)
-		_, err := second.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
-			p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
-			return nil
-		})
+		_, err := second.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.Headers = map[string][]string{"X-Topic-Key": {"another"}}
+				return nil
+			})
 		require.ErrorIs(t, err, store.ErrUnavailable, "a sealed secret is not replaced by plain text")
 		require.NoError(t, second.stop())
 

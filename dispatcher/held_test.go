@@ -404,7 +404,7 @@ func TestHeldLanes_FindPausedLanesBehindManyOthers(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 4000)
 		_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "t00000", Lane: "l03999"},
-			0, func(l *policy.Lane) error { l.Paused = true; return nil })
+			store.ChangeOptions{}, func(l *policy.Lane) error { l.Paused = true; return nil })
 		require.NoError(t, err)
 		found := calls.search(t, r, 0,
 			map[string]int{"TopicStats": 1, "LaneStats": 8, "ListDocuments": 1, "QueueState": 1, "List": 2})
@@ -486,7 +486,7 @@ func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 2500)
 		q := job.Queue{Namespace: job.DefaultNamespace, Topic: "t00000", Lane: "l02499"}
-		_, err := r.ChangeLane(t.Context(), q, 0, func(l *policy.Lane) error {
+		_, err := r.ChangeLane(t.Context(), q, store.ChangeOptions{}, func(l *policy.Lane) error {
 			l.Paused, l.LaneRate = true, policy.Rate{Starts: 1, Per: time.Hour}
 			return nil
 		})

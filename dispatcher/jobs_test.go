@@ -61,7 +61,7 @@ func TestEdit_FewerRetriesThanFailedAttemptsLeaveOneAttempt(t *testing.T) {
 		"retries of the job": editTo("retries", policy.Terms{Retries: new(0)}),
 		"ladder of the job":  editTo("ladder", policy.Terms{Ladder: policy.Ladder{time.Second}}),
 		"retries of the topic": func(t *testing.T, r *fixture, _ job.Ref) error {
-			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0,
+			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
 				func(p *policy.Topic) error { p.Retries = new(1); return nil })
 			return err
 		},
@@ -69,10 +69,11 @@ func TestEdit_FewerRetriesThanFailedAttemptsLeaveOneAttempt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rec := &receiver{answer: status(500)}
 			r := start(t, dispatcher.Options{Deliverer: rec})
-			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, 0, func(p *policy.Topic) error {
-				p.Ladder = policy.Ladder{time.Second, time.Second, time.Hour, time.Hour}
-				return nil
-			})
+			_, err := r.ChangeTopic(t.Context(), ofTopic.Namespace, ofTopic.Topic, store.ChangeOptions{},
+				func(p *policy.Topic) error {
+					p.Ladder = policy.Ladder{time.Second, time.Second, time.Hour, time.Hour}
+					return nil
+				})
 			require.NoError(t, err)
 			j := r.register(t, job.New{Spec: job.Spec{Queue: ofLane, URL: "https://shop.example/"}})
 			time.Sleep(time.Minute)

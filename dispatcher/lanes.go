@@ -1,11 +1,11 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -33,26 +33,26 @@ func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after stri
 
 // ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.
 func (d *Dispatcher) ChangeLane(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
 ) (store.Lane, error) {
-	return d.changeLane(ctx, q, ifRevision, change, false)
+	return d.changeLane(ctx, q, opts, change, false)
 }
 
 // ReplaceLane is ChangeLane for a change that sets or removes all settings. It also replaces settings that are not
 // readable.
 func (d *Dispatcher) ReplaceLane(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
 ) (store.Lane, error) {
-	return d.changeLane(ctx, q, ifRevision, change, true)
+	return d.changeLane(ctx, q, opts, change, true)
 }
 
 func (d *Dispatcher) changeLane(
-	ctx context.Context, q job.Queue, ifRevision int64, change func(*policy.Lane) error, replace bool,
+	ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error, replace bool,
 ) (store.Lane, error) {
 	return d.sealer.VisibleLane(retryOnConflict(ctx, func() (store.Lane, error) {
 		lane, err := d.storedLane(ctx, q)
 		if err == nil {
-			err = store.CheckCondition(ifRevision, lane.Revision)
+			err = store.CheckCondition(opts.IfRevision, lane.Revision)
 		}
 		if err == nil && lane.Unreadable && !replace {
 			err = fmt.Errorf("change lane %s: %w", q.Lane, store.ErrUnreadable)
@@ -91,23 +91,23 @@ func (d *Dispatcher) changeLane(
 			if lane.Settings.IsZero() {
 				return lane, nil
 			}
-			if err := d.declare(ctx, q); err != nil {
+			if err := d.declare(ctx, q, opts.Updated); err != nil {
 				return store.Lane{}, err
 			}
 			lane.Revision = store.MustNotExist
 		}
-		lane.Updated = documents.Updated(ctx, lane.Updated)
+		lane.Updated = cmp.Or(opts.Updated, lane.Updated)
 		put, err := d.store.PutLane(ctx, lane)
 		if err != nil {
 			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)
 		}
-		d.publishPause(ctx, q, paused, lane.Settings.Paused)
+		d.publishPause(q, paused, lane.Settings.Paused, opts.Updated.By)
 		return put, nil
 	}))
 }
 
 // declare stores a lane's topic unless it is stored, so that iterations over topics find the lane.
-func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
+func (d *Dispatcher) declare(ctx context.Context, q job.Queue, updated policy.Update) error {
 	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return err
@@ -115,7 +115,8 @@ func (d *Dispatcher) declare(ctx context.Context, q job.Queue) error {
 	if set.Get(q.Namespace, q.Topic) != nil {
 		return nil
 	}
-	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, 0, func(*policy.Topic) error { return nil })
+	_, err = d.ChangeTopic(ctx, q.Namespace, q.Topic, store.ChangeOptions{Updated: updated},
+		func(*policy.Topic) error { return nil })
 	return err
 }
 

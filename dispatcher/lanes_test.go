@@ -24,7 +24,7 @@ var customer = ofLane
 // changeLane sets a lane.
 func changeLane(t *testing.T, r *fixture, q job.Queue, change func(l *policy.Lane)) store.Lane {
 	t.Helper()
-	put, err := r.ChangeLane(t.Context(), q, 0, func(l *policy.Lane) error {
+	put, err := r.ChangeLane(t.Context(), q, store.ChangeOptions{}, func(l *policy.Lane) error {
 		change(l)
 		return nil
 	})
@@ -77,14 +77,14 @@ func TestLanes_InvalidChangeIsRejectedWhole(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, CheckURL: func(string) error {
 			return errors.New("its address may not be called")
 		}})
-		_, err := r.ChangeLane(t.Context(), customer, 0, func(l *policy.Lane) error {
+		_, err := r.ChangeLane(t.Context(), customer, store.ChangeOptions{}, func(l *policy.Lane) error {
 			l.URL = "http://10.0.0.1/"
 			return nil
 		})
 		require.Equal(t, []job.FieldError{{Field: "/url", Detail: "its address may not be called"}},
 			requireInvalid(t, err).Errors)
 		mine := errors.New("mine")
-		_, err = r.ChangeLane(t.Context(), customer, 0, func(l *policy.Lane) error {
+		_, err = r.ChangeLane(t.Context(), customer, store.ChangeOptions{}, func(l *policy.Lane) error {
 			l.Paused = true
 			return mine
 		})
@@ -106,10 +106,11 @@ func TestLanes_ConcurrentChangesAreAllApplied(t *testing.T) {
 		var changing sync.WaitGroup
 		for i := range 8 {
 			changing.Go(func() {
-				if _, err := rigs[i%2].ChangeLane(t.Context(), customer, 0, func(l *policy.Lane) error {
-					l.LaneConcurrency++
-					return nil
-				}); err != nil {
+				if _, err := rigs[i%2].ChangeLane(t.Context(), customer, store.ChangeOptions{},
+					func(l *policy.Lane) error {
+						l.LaneConcurrency++
+						return nil
+					}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -130,7 +131,8 @@ func TestLanes_DoNotChangeTheTopic(t *testing.T) {
 			changing.Go(func() {
 				if i == 4 {
 					_, err := r.ChangeTopic(
-						t.Context(), job.DefaultNamespace, "orders", 0, func(p *policy.Topic) error {
+						t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+						func(p *policy.Topic) error {
 							p.Workers = 7
 							return nil
 						},
@@ -143,7 +145,7 @@ func TestLanes_DoNotChangeTheTopic(t *testing.T) {
 				_, err := r.ChangeLane(t.Context(), job.Queue{
 					Namespace: job.DefaultNamespace, Topic: "orders",
 					Lane: fmt.Sprint("l", i),
-				}, 0,
+				}, store.ChangeOptions{},
 					func(l *policy.Lane) error {
 						l.Paused = true
 						return nil

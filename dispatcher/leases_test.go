@@ -36,10 +36,11 @@ func TestLease_FromAProcessThatDoesNotDeliver(t *testing.T) {
 		})})
 		d := start(dispatcher.Options{RegisterOnly: true})
 		synctest.Wait()
-		_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", 0, func(p *policy.Topic) error {
-			p.Deliver, p.OnDead = policy.DeliverPull, &policy.Callback{URL: "https://a.example/dead"}
-			return nil
-		})
+		_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.Deliver, p.OnDead = policy.DeliverPull, &policy.Callback{URL: "https://a.example/dead"}
+				return nil
+			})
 		require.NoError(t, err)
 		require.Equal(t, []store.Readiness{{Store: job.MainStore}}, d.Readiness(t.Context()))
 		spec := job.Spec{ID: "a", Queue: job.Queue{Topic: "reports"}, BodyKind: job.BodyText, Body: []byte("7")}
@@ -86,10 +87,11 @@ func TestLease_ChangesOfDeliverApplyToWaitingJobs(t *testing.T) {
 		running.Go(func() { _ = d.Run(ctx) })
 		synctest.Wait()
 		put := func(deliver policy.Deliver) {
-			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", 0, func(p *policy.Topic) error {
-				p.Deliver, p.URL = deliver, "https://a.example"
-				return nil
-			})
+			_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", store.ChangeOptions{},
+				func(p *policy.Topic) error {
+					p.Deliver, p.URL = deliver, "https://a.example"
+					return nil
+				})
 			require.NoError(t, err)
 		}
 		register := func(id string) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/livetail"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -140,7 +139,7 @@ func (s *reportingStore) Cancel(
 
 // publishPause publishes that a topic, or a lane, was paused or resumed. was and is are the state before and after a
 // change.
-func (d *Dispatcher) publishPause(ctx context.Context, q job.Queue, was, is bool) {
+func (d *Dispatcher) publishPause(q job.Queue, was, is bool, actor string) {
 	if was == is || !d.live.Wanted() {
 		return
 	}
@@ -150,6 +149,6 @@ func (d *Dispatcher) publishPause(ctx context.Context, q job.Queue, was, is bool
 	}
 	d.live.Publish(livetail.Event{
 		At: job.Millis(time.Now()), Namespace: cmp.Or(q.Namespace, job.DefaultNamespace), Topic: q.Topic, Lane: q.Lane,
-		Change: livetail.Change{Kind: kind, Actor: access.PrincipalOf(ctx).Actor},
+		Change: livetail.Change{Kind: kind, Actor: actor},
 	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/livetail"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -86,16 +85,17 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		require.NoError(t, err)
 		_, err = other.Cancel(t.Context(), ref, store.Cancellation{Actor: "they"})
 		require.NoError(t, err)
-		ctx := access.With(t.Context(), &access.Principal{Actor: "operator"})
-		_, err = other.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+		operator := store.ChangeOptions{Updated: policy.Update{By: "operator"}}
+		_, err = other.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", operator,
 			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
-		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+		_, err = worker.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", operator,
 			func(p *policy.Topic) error { p.URL = "https://a.example"; return nil })
 		require.NoError(t, err)
 		lane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "one"}
 		for _, paused := range []bool{true, false} {
-			_, err = worker.ChangeLane(ctx, lane, 0, func(p *policy.Lane) error { p.Paused = paused; return nil })
+			_, err = worker.ChangeLane(t.Context(), lane, operator,
+				func(p *policy.Lane) error { p.Paused = paused; return nil })
 			require.NoError(t, err)
 		}
 		byKind := make(map[livetail.ChangeKind][]livetail.Event)
@@ -117,7 +117,7 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 
 		other.register(t,
 			job.New{Spec: job.Spec{ID: "old", Queue: lane}, ExpiresIn: time.Second, Delay: 500 * time.Millisecond})
-		_, err = worker.ChangeTopic(ctx, job.DefaultNamespace, "orders", 0,
+		_, err = worker.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", operator,
 			func(p *policy.Topic) error { p.Paused = true; return nil })
 		require.NoError(t, err)
 		got = events(t, l, 2)
@@ -140,7 +140,8 @@ func TestListen_SeesHowLateAttemptsAre(t *testing.T) {
 		defer l.Close()
 		setPaused := func(paused bool) {
 			lane := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "one"}
-			_, err := r.ChangeLane(t.Context(), lane, 0, func(l *policy.Lane) error { l.Paused = paused; return nil })
+			_, err := r.ChangeLane(t.Context(), lane, store.ChangeOptions{},
+				func(l *policy.Lane) error { l.Paused = paused; return nil })
 			require.NoError(t, err)
 		}
 		setPaused(true)

@@ -47,7 +47,7 @@ func TestDeleteNamespace_RefusesOneInUse(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		d := withShop(t, model())
-		_, err := d.ChangeTopic(t.Context(), "shop", "orders", 0,
+		_, err := d.ChangeTopic(t.Context(), "shop", "orders", store.ChangeOptions{},
 			func(p *policy.Topic) error { p.Workers = 3; return nil })
 		require.NoError(t, err)
 		d.inUse(t, false, "orders")
@@ -85,8 +85,8 @@ func TestDeleteNamespace_PurgeLeavesNothingToASuccessor(t *testing.T) {
 				_, err := d.Cancel(t.Context(), job.Ref{Namespace: namespace, ID: id}, store.Cancellation{})
 				require.NoError(t, err)
 			}
-			_, err := d.ChangeLane(t.Context(), job.Queue{Namespace: namespace, Topic: "orders", Lane: "a"}, 0,
-				func(l *policy.Lane) error { l.URL = "http://a.example"; return nil })
+			_, err := d.ChangeLane(t.Context(), job.Queue{Namespace: namespace, Topic: "orders", Lane: "a"},
+				store.ChangeOptions{}, func(l *policy.Lane) error { l.URL = "http://a.example"; return nil })
 			require.NoError(t, err)
 		}
 		_, err := d.StartWork(t.Context(), "shop", store.WorkOrder{

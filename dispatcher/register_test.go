@@ -49,7 +49,7 @@ func TestRegister_RefusesNoJobByAnOldPolicy(t *testing.T) {
 		other := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		change := func(topic string, to policy.Topic) {
-			_, err := other.ChangeTopic(t.Context(), job.DefaultNamespace, topic, 0,
+			_, err := other.ChangeTopic(t.Context(), job.DefaultNamespace, topic, store.ChangeOptions{},
 				func(p *policy.Topic) error { *p = to; return nil })
 			require.NoError(t, err)
 		}

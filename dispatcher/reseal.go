@@ -65,7 +65,7 @@ func (d *Dispatcher) resealTopic(ctx context.Context, name documents.Name, p pol
 	if !d.sealer.IsTopicStale(p) {
 		return 0, nil
 	}
-	_, err = d.ChangeTopic(ctx, name.Namespace, name.Name, 0, func(p *policy.Topic) error {
+	_, err = d.ChangeTopic(ctx, name.Namespace, name.Name, store.ChangeOptions{}, func(p *policy.Topic) error {
 		if count = 0; !d.sealer.ResealTopic(owner, p) {
 			return errNoChange
 		}
@@ -92,7 +92,7 @@ func (d *Dispatcher) resealLanes(ctx context.Context, name documents.Name) (coun
 				continue
 			}
 			wrote := 0
-			if _, err := d.ChangeLane(ctx, l.Queue, 0, func(s *policy.Lane) error {
+			if _, err := d.ChangeLane(ctx, l.Queue, store.ChangeOptions{}, func(s *policy.Lane) error {
 				if wrote = 0; !d.sealer.ResealLane(l.Queue, s) {
 					return errNoChange
 				}

@@ -81,21 +81,20 @@ func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.Ne
 	return prepared, nil
 }
 
-// PutSchedule creates or replaces a schedule by change, which gets the stored one. ifRevision is as for
-// store.CheckCondition. Errors: that of change, *job.InvalidError, *job.UndeclaredTopicError, *job.LimitError,
-// *store.RevisionError, store.ErrContended.
+// PutSchedule creates or replaces a schedule by change, which gets the stored one. Errors: that of change,
+// *job.InvalidError, *job.UndeclaredTopicError, *job.LimitError, *store.RevisionError, store.ErrContended.
 func (d *Dispatcher) PutSchedule(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return d.sealer.VisibleSchedule(d.schedules.Put(ctx, namespace, name, ifRevision, change))
+	return d.sealer.VisibleSchedule(d.schedules.Put(ctx, namespace, name, opts, change))
 }
 
 // ChangeSchedule changes the pause or the backfill of a schedule. Errors: those of PutSchedule, store.ErrNotFound,
 // store.ErrUnreadable.
 func (d *Dispatcher) ChangeSchedule(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return d.sealer.VisibleSchedule(d.schedules.Change(ctx, namespace, name, ifRevision, change))
+	return d.sealer.VisibleSchedule(d.schedules.Change(ctx, namespace, name, opts, change))
 }
 
 // Schedule returns a schedule with its progress. store.ErrNotFound.
@@ -171,7 +170,9 @@ func (d *Dispatcher) resealSchedules(ctx context.Context) (count int, failed err
 			return nil
 		}
 		owner := job.Queue{Namespace: s.Namespace, Topic: job.ScheduleTopic, Lane: s.Name}
-		_, err := d.schedules.Change(ctx, s.Namespace, s.Name, s.Revision, func(stored *store.Schedule) error {
+		_, err := d.schedules.Change(ctx, s.Namespace, s.Name, store.ChangeOptions{IfRevision: s.Revision}, func(
+			stored *store.Schedule,
+		) error {
 			p := secretsOf(stored)
 			if !d.sealer.ResealTopic(owner, &p) { // the key is not there: nothing changes
 				return errNoChange

@@ -35,7 +35,8 @@ func TestSchedule_DeliversItsJobsWithTheirSecrets(t *testing.T) {
 			Header:   map[string][]string{"Authorization": {"Bearer hunter2"}},
 			BodyKind: job.BodyJSON, Body: []byte(`{"n":  1}`),
 		}
-		put, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, every(time.Minute, spec))
+		put, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", store.ChangeOptions{},
+			every(time.Minute, spec))
 		require.NoError(t, err)
 		sealed, ok := job.Sealed(put.Job.Header["Authorization"])
 		require.True(t, ok)
@@ -64,10 +65,11 @@ func TestSchedule_DeliversItsJobsWithTheirSecrets(t *testing.T) {
 		require.Equal(t, []string{"Bearer hunter2"}, rec.calls()[2].Header["Authorization"])
 		require.Equal(t, run.Job.ID, rec.calls()[2].Ref.ID)
 
-		_, err = r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, func(s *store.Schedule) error {
-			s.Job.URL = "https://elsewhere.example/"
-			return nil
-		})
+		_, err = r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", store.ChangeOptions{},
+			func(s *store.Schedule) error {
+				s.Job.URL = "https://elsewhere.example/"
+				return nil
+			})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.Len(t, rec.calls(), 3, "a sealed header is sent nowhere else")
@@ -78,7 +80,7 @@ func TestSchedule_ReadsNoJobOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, RegisterOnly: true})
-		_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0,
+		_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", store.ChangeOptions{},
 			every(time.Minute, job.Spec{URL: "https://a.example/"}))
 		require.NoError(t, err)
 		page, err := r.List(t.Context(), store.Filter{Namespace: job.DefaultNamespace, Limit: 10})
@@ -102,11 +104,12 @@ func TestSchedule_RefusesAJobThatCouldNotBeRegistered(t *testing.T) {
 			CheckURL: func(string) error { return &job.UndeclaredTopicError{Topic: "no"} },
 		})
 		put := func(spec job.Spec) string {
-			_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, every(time.Minute, spec))
+			_, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", store.ChangeOptions{},
+				every(time.Minute, spec))
 			return requireInvalid(t, err).Errors[0].Field
 		}
 		require.Equal(t, "/job/topic", put(job.Spec{URL: "https://a.example/"}), "an undeclared topic")
-		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.DefaultTopic, 0,
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, job.DefaultTopic, store.ChangeOptions{},
 			func(*policy.Topic) error { return nil })
 		require.NoError(t, err)
 		require.Equal(t, "/job/url", put(job.Spec{}), "no URL")
@@ -122,7 +125,8 @@ func TestSchedule_WaitsForTheQuotaOfItsNamespace(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: model(), Deliverer: rec})
 		_, err := r.PutNamespace(t.Context(), job.Namespace{Name: "shop", Quota: job.Quota{Pending: 1}}, 0)
 		require.NoError(t, err)
-		_, err = r.PutSchedule(t.Context(), "shop", "daily", 0, every(time.Minute, job.Spec{URL: "https://a.example/"}))
+		_, err = r.PutSchedule(t.Context(), "shop", "daily", store.ChangeOptions{},
+			every(time.Minute, job.Spec{URL: "https://a.example/"}))
 		require.NoError(t, err)
 		waiting := job.New{Spec: job.Spec{ID: "w", Queue: job.Queue{Namespace: "shop"}}, Delay: 65 * time.Second}
 		r.register(t, waiting)
@@ -136,7 +140,8 @@ func TestSchedule_WaitsForTheQuotaOfItsNamespace(t *testing.T) {
 func TestDeleteNamespace_RemovesSchedulesWithAPurgeOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := withShop(t, model())
-		_, err := d.PutSchedule(t.Context(), "shop", "daily", 0, every(time.Hour, job.Spec{URL: "https://a.example/"}))
+		_, err := d.PutSchedule(t.Context(), "shop", "daily", store.ChangeOptions{},
+			every(time.Hour, job.Spec{URL: "https://a.example/"}))
 		require.NoError(t, err)
 		_, err = d.DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"})
 		require.Error(t, err)
@@ -152,7 +157,8 @@ func TestReseal_SealsTheHeadersOfSchedulesUnderTheNewKey(t *testing.T) {
 		s := model()
 		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		spec := job.Spec{URL: "https://a.example/", Header: map[string][]string{"Authorization": {"Bearer hunter2"}}}
-		put, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", 0, every(time.Hour, spec))
+		put, err := r.PutSchedule(t.Context(), job.DefaultNamespace, "daily", store.ChangeOptions{},
+			every(time.Hour, spec))
 		require.NoError(t, err)
 		require.NoError(t, r.stop())
 		r = start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 2, 1)})

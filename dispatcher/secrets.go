@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/secrets"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/sign"
@@ -17,15 +16,15 @@ import (
 // AddSecret adds a secret to its owner as the newest: a lane, or a topic if the queue has no lane. All of them sign. A
 // lane's secrets replace those of its topic. The same secret again changes nothing, unless the stored one cannot be
 // opened. Error: *job.InvalidError beyond policy.MaxSecrets or maxAsymmetric; *store.RevisionError when the owner's
-// settings do not meet ifRevision.
+// settings do not meet the condition.
 func (d *Dispatcher) AddSecret(
-	ctx context.Context, owner job.Queue, secret sign.Secret, ifRevision int64,
+	ctx context.Context, owner job.Queue, secret sign.Secret, opts store.ChangeOptions,
 ) (policy.Secret, error) {
 	added := policy.Secret{
-		ID: secret.ID(), CreatedAt: job.Millis(time.Now()), CreatedBy: access.PrincipalOf(ctx).Actor,
+		ID: secret.ID(), CreatedAt: job.Millis(time.Now()), CreatedBy: opts.Updated.By,
 		Value: d.sealer.SealSecret(owner, secret),
 	}
-	err := d.changeSecrets(ctx, owner, ifRevision, func(stored []policy.Secret) ([]policy.Secret, error) {
+	err := d.changeSecrets(ctx, owner, opts, func(stored []policy.Secret) ([]policy.Secret, error) {
 		if i := indexOfSecret(stored, added.ID); i >= 0 {
 			if _, err := d.sealer.OpenSecret(owner, stored[i]); err == nil {
 				added = stored[i]
@@ -78,8 +77,8 @@ func (d *Dispatcher) Secrets(ctx context.Context, owner job.Queue) ([]policy.Sec
 }
 
 // RemoveSecret removes a secret. Errors: store.ErrNotFound, *store.RevisionError.
-func (d *Dispatcher) RemoveSecret(ctx context.Context, owner job.Queue, id string, ifRevision int64) error {
-	return d.changeSecrets(ctx, owner, ifRevision, func(stored []policy.Secret) ([]policy.Secret, error) {
+func (d *Dispatcher) RemoveSecret(ctx context.Context, owner job.Queue, id string, opts store.ChangeOptions) error {
+	return d.changeSecrets(ctx, owner, opts, func(stored []policy.Secret) ([]policy.Secret, error) {
 		i := indexOfSecret(stored, id)
 		if i < 0 {
 			return nil, store.ErrNotFound
@@ -94,16 +93,17 @@ func indexOfSecret(secrets []policy.Secret, id string) int {
 
 // changeSecrets changes an owner's secrets.
 func (d *Dispatcher) changeSecrets(
-	ctx context.Context, owner job.Queue, ifRevision int64, change func([]policy.Secret) ([]policy.Secret, error),
+	ctx context.Context, owner job.Queue, opts store.ChangeOptions,
+	change func([]policy.Secret) ([]policy.Secret, error),
 ) error {
 	if owner.Lane != "" {
-		_, err := d.ChangeLane(ctx, owner, ifRevision, func(l *policy.Lane) (err error) {
+		_, err := d.ChangeLane(ctx, owner, opts, func(l *policy.Lane) (err error) {
 			l.Secrets, err = change(l.Secrets)
 			return err
 		})
 		return err
 	}
-	_, err := d.ChangeTopic(ctx, owner.Namespace, owner.Topic, ifRevision, func(t *policy.Topic) (err error) {
+	_, err := d.ChangeTopic(ctx, owner.Namespace, owner.Topic, opts, func(t *policy.Topic) (err error) {
 		t.Secrets, err = change(t.Secrets)
 		return err
 	})

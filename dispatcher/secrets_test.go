@@ -131,7 +131,7 @@ func TestSecrets_AreEncryptedAtRestAndSign(t *testing.T) {
 			require.Empty(t, deliverTo(t, r, rec, owner).Signer)
 			secret, key := sign.NewSecret(), sign.NewKey()
 			for _, added := range []sign.Secret{secret, key} {
-				got, err := r.AddSecret(t.Context(), owner, added, 0)
+				got, err := r.AddSecret(t.Context(), owner, added, store.ChangeOptions{})
 				require.NoError(t, err)
 				require.Equal(t, added.ID(), got.ID)
 				require.WithinDuration(t, time.Now(), got.CreatedAt, time.Second)
@@ -162,16 +162,16 @@ func TestSecrets_LaneOverridesTopic(t *testing.T) {
 		s, rec := model(), &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		topics, lanes := sign.NewSecret(), sign.NewSecret()
-		_, err := r.AddSecret(t.Context(), ofTopic, topics, 0)
+		_, err := r.AddSecret(t.Context(), ofTopic, topics, store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, verifies(t, deliverTo(t, r, rec, ofLane), topics.Text()))
-		_, err = r.AddSecret(t.Context(), ofLane, lanes, 0)
+		_, err = r.AddSecret(t.Context(), ofLane, lanes, store.ChangeOptions{})
 		require.NoError(t, err)
 		request := deliverTo(t, r, rec, ofLane)
 		require.NoError(t, verifies(t, request, lanes.Text()))
 		require.Error(t, verifies(t, request, topics.Text()))
 		require.NoError(t, verifies(t, deliverTo(t, r, rec, ofTopic), topics.Text()), "another lane is not concerned")
-		require.NoError(t, r.RemoveSecret(t.Context(), ofLane, lanes.ID(), 0))
+		require.NoError(t, r.RemoveSecret(t.Context(), ofLane, lanes.ID(), store.ChangeOptions{}))
 		require.NoError(t, verifies(t, deliverTo(t, r, rec, ofLane), topics.Text()))
 	})
 }
@@ -186,7 +186,7 @@ func TestSecrets_AreListedNewestFirstWithoutValues(t *testing.T) {
 			if i%2 == 0 && i >= policy.MaxSecrets-4 {
 				one = sign.NewKey()
 			}
-			_, err := r.AddSecret(t.Context(), owner, one, 0)
+			_, err := r.AddSecret(t.Context(), owner, one, store.ChangeOptions{})
 			require.NoError(t, err)
 			added = append([]sign.Secret{one}, added...)
 			time.Sleep(time.Second)
@@ -207,25 +207,25 @@ func TestSecrets_AreListedNewestFirstWithoutValues(t *testing.T) {
 		require.Equal(t, added[1].ID(), keys[0].ID)
 
 		before := storedSettings(t, s)
-		again, err := r.AddSecret(t.Context(), owner, added[3], 0)
+		again, err := r.AddSecret(t.Context(), owner, added[3], store.ChangeOptions{})
 		require.NoError(t, err)
 		require.Equal(t, listed[3].CreatedAt, again.CreatedAt)
 		require.Equal(t, before, storedSettings(t, s), "the same secret again changes nothing, not even a revision")
 
-		_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), 0)
+		_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
 		invalid := requireInvalid(t, err)
 		require.Equal(t, "/secret", invalid.Errors[0].Field)
 
-		require.ErrorIs(t, r.RemoveSecret(t.Context(), owner, "unknown", 0), store.ErrNotFound)
-		require.NoError(t, r.RemoveSecret(t.Context(), owner, added[2].ID(), 0))
-		require.ErrorIs(t, r.RemoveSecret(t.Context(), owner, added[2].ID(), 0), store.ErrNotFound)
-		_, err = r.AddSecret(t.Context(), owner, added[2], 0)
+		require.ErrorIs(t, r.RemoveSecret(t.Context(), owner, "unknown", store.ChangeOptions{}), store.ErrNotFound)
+		require.NoError(t, r.RemoveSecret(t.Context(), owner, added[2].ID(), store.ChangeOptions{}))
+		require.ErrorIs(t, r.RemoveSecret(t.Context(), owner, added[2].ID(), store.ChangeOptions{}), store.ErrNotFound)
+		_, err = r.AddSecret(t.Context(), owner, added[2], store.ChangeOptions{})
 		require.NoError(t, err)
 		listed, err = r.Secrets(t.Context(), owner)
 		require.NoError(t, err)
 		require.Equal(t, added[2].ID(), listed[0].ID, "it begins anew")
 		for _, one := range listed {
-			require.NoError(t, r.RemoveSecret(t.Context(), owner, one.ID, 0))
+			require.NoError(t, r.RemoveSecret(t.Context(), owner, one.ID, store.ChangeOptions{}))
 		}
 		listed, err = r.Secrets(t.Context(), owner)
 		require.NoError(t, err)
@@ -240,8 +240,8 @@ func TestSecrets_OfAnUnknownTopic(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrNotFound)
 		_, err = r.PublicKeys(t.Context(), ofTopic)
 		require.ErrorIs(t, err, store.ErrNotFound)
-		require.ErrorIs(t, r.RemoveSecret(t.Context(), ofTopic, "x", 0), store.ErrNotFound)
-		require.ErrorIs(t, r.RemoveSecret(t.Context(), ofLane, "x", 0), store.ErrNotFound)
+		require.ErrorIs(t, r.RemoveSecret(t.Context(), ofTopic, "x", store.ChangeOptions{}), store.ErrNotFound)
+		require.ErrorIs(t, r.RemoveSecret(t.Context(), ofLane, "x", store.ChangeOptions{}), store.ErrNotFound)
 		_, err = r.Topic(t.Context(), ofTopic.Namespace, ofTopic.Topic)
 		require.ErrorIs(t, err, store.ErrNotFound, "what failed has put nothing")
 	})
@@ -283,7 +283,8 @@ func TestSecrets_ConcurrentAddsAreAllKept(t *testing.T) {
 			var adding sync.WaitGroup
 			for i := range 4 {
 				adding.Go(func() {
-					if _, err := rigs[i%len(rigs)].AddSecret(t.Context(), owner, sign.NewSecret(), 0); err != nil {
+					_, err := rigs[i%len(rigs)].AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
+					if err != nil {
 						t.Error(err)
 					}
 				})
@@ -328,11 +329,11 @@ func (conflictingShard) PutDocument(
 func TestSecrets_ChangeEndsAfterTooManyConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, dispatcher.Options{Store: conflictingStore{model()}, RegisterOnly: true})
-		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), 0)
+		_, err := r.AddSecret(t.Context(), ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.ErrorIs(t, err, store.ErrContended)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		_, err = r.AddSecret(ctx, ofTopic, sign.NewSecret(), 0)
+		_, err = r.AddSecret(ctx, ofTopic, sign.NewSecret(), store.ChangeOptions{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
@@ -356,7 +357,7 @@ func TestSecrets_MissingKeyHoldsDeliveriesAndIsLogged(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
-		_, err := first.AddSecret(t.Context(), owner, secret, 0)
+		_, err := first.AddSecret(t.Context(), owner, secret, store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, first.stop())
 
@@ -391,13 +392,13 @@ func TestSecrets_CanBeReplacedWithoutTheirKey(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
-		made, err := first.AddSecret(t.Context(), owner, secret, 0)
+		made, err := first.AddSecret(t.Context(), owner, secret, store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, first.stop())
 
 		time.Sleep(time.Hour)
 		second := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 2)})
-		again, err := second.AddSecret(t.Context(), owner, secret, 0)
+		again, err := second.AddSecret(t.Context(), owner, secret, store.ChangeOptions{})
 		require.NoError(t, err)
 		require.Equal(t, made.CreatedAt, again.CreatedAt)
 		listed, err := second.Secrets(t.Context(), owner)
@@ -413,23 +414,24 @@ func TestReseal_UnderANewKey(t *testing.T) {
 		const lanes = store.MaxBatch + 20 // more than a page
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 1)})
 		topics, ofLanes := sign.NewSecret(), sign.NewSecret()
-		_, err := first.AddSecret(t.Context(), ofTopic, topics, 0)
+		_, err := first.AddSecret(t.Context(), ofTopic, topics, store.ChangeOptions{})
 		require.NoError(t, err)
 		cert := newCert(t)
-		_, err = first.ChangeTopic(t.Context(), job.DefaultNamespace, "certified", 0, func(p *policy.Topic) error {
-			p.URL, p.ClientCert = "https://gone.example/", cert
-			return nil
-		})
+		_, err = first.ChangeTopic(t.Context(), job.DefaultNamespace, "certified", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.URL, p.ClientCert = "https://gone.example/", cert
+				return nil
+			})
 		require.NoError(t, err)
 		for i := range lanes {
 			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%03d", i)}
-			_, err = first.AddSecret(t.Context(), owner, ofLanes, 0)
+			_, err = first.AddSecret(t.Context(), owner, ofLanes, store.ChangeOptions{})
 			require.NoError(t, err)
 		}
 		require.NoError(t, first.stop())
 		lost := start(t, dispatcher.Options{Store: s, Deliverer: rec, Seal: box(t, 9)})
 		_, err = lost.AddSecret(t.Context(),
-			job.Queue{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret(), 0)
+			job.Queue{Namespace: job.DefaultNamespace, Topic: "lost"}, sign.NewSecret(), store.ChangeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, lost.stop())
 
@@ -471,7 +473,7 @@ func TestReseal_FailureOfALaneStopsNoOther(t *testing.T) {
 		first := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		for i := range 9 {
 			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "laned", Lane: fmt.Sprintf("lane-%d", i)}
-			_, err := first.AddSecret(t.Context(), owner, sign.NewSecret(), 0)
+			_, err := first.AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
 			require.NoError(t, err)
 		}
 		require.NoError(t, first.stop())
@@ -516,13 +518,13 @@ func TestSecrets_AtMostTwoAsymmetricKeys(t *testing.T) {
 		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}, Seal: box(t, 1)})
 		first, second, third := sign.NewKey(), sign.NewKey(), sign.NewKey()
 		for _, one := range []sign.Secret{first, second, first, sign.NewSecret()} {
-			_, err := r.AddSecret(t.Context(), owner, one, 0)
+			_, err := r.AddSecret(t.Context(), owner, one, store.ChangeOptions{})
 			require.NoError(t, err)
 		}
-		_, err := r.AddSecret(t.Context(), owner, third, 0)
+		_, err := r.AddSecret(t.Context(), owner, third, store.ChangeOptions{})
 		require.Equal(t, "/secret", requireInvalid(t, err).Errors[0].Field)
-		require.NoError(t, r.RemoveSecret(t.Context(), owner, first.ID(), 0))
-		_, err = r.AddSecret(t.Context(), owner, third, 0)
+		require.NoError(t, r.RemoveSecret(t.Context(), owner, first.ID(), store.ChangeOptions{}))
+		_, err = r.AddSecret(t.Context(), owner, third, store.ChangeOptions{})
 		require.NoError(t, err)
 		keys, err := r.PublicKeys(t.Context(), owner)
 		require.NoError(t, err)
@@ -534,7 +536,7 @@ func TestReseal_EncryptsPlainSecrets(t *testing.T) {
 	eachOwner(t, func(t *testing.T, owner job.Queue) {
 		s, rec, secret := model(), &receiver{answer: status(200)}, sign.NewSecret()
 		first := start(t, dispatcher.Options{Store: s, Deliverer: rec})
-		_, err := first.AddSecret(t.Context(), owner, secret, 0)
+		_, err := first.AddSecret(t.Context(), owner, secret, store.ChangeOptions{})
 		require.NoError(t, err)
 		require.Contains(t, storedSettings(t, s), secret.Text())
 		require.NoError(t, first.stop())

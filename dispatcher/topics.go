@@ -47,7 +47,9 @@ func (d *Dispatcher) storedTopic(ctx context.Context, namespace, name string) (s
 }
 
 // putTopic checks the changed fields and writes the policy, unless it is a dry run.
-func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Topic, dry bool) (store.Topic, error) {
+func (d *Dispatcher) putTopic(
+	ctx context.Context, t store.Topic, was policy.Topic, updated policy.Update, dry bool,
+) (store.Topic, error) {
 	if t.Name == job.CallbackTopic && !t.Policy.Deliver.Pushes() {
 		return store.Topic{}, invalid("/deliver", "must be push: callbacks are requests to their URLs")
 	}
@@ -60,12 +62,12 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 	if dry {
 		return t, nil
 	}
-	t.Updated = documents.Updated(ctx, t.Updated)
+	t.Updated = cmp.Or(updated, t.Updated)
 	put, err := d.store.PutTopic(ctx, t)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	d.publishPause(ctx, job.Queue{Namespace: t.Namespace, Topic: t.Name}, was.Paused, put.Policy.Paused)
+	d.publishPause(job.Queue{Namespace: t.Namespace, Topic: t.Name}, was.Paused, put.Policy.Paused, updated.By)
 	// Later registrations see it at once; attempts see it by the revision that claims return.
 	if _, err := d.policies.Reload(ctx); err != nil {
 		d.log.Warn("reloading topic policies failed, using cached ones", "err", err)
@@ -74,23 +76,24 @@ func (d *Dispatcher) putTopic(ctx context.Context, t store.Topic, was policy.Top
 }
 
 // ChangeTopic applies change to a topic's policy, and creates the topic if necessary. Errors: that of change,
-// *job.InvalidError, store.ErrContended, *store.RevisionError when the policy does not meet ifRevision (as in
-// store.CheckCondition), and store.ErrUnreadable: the change would lose the other fields.
+// *job.InvalidError, store.ErrContended, *store.RevisionError when the policy does not meet its condition,
+// and store.ErrUnreadable: the change would lose the other fields.
 func (d *Dispatcher) ChangeTopic(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 ) (store.Topic, error) {
-	return d.changeTopic(ctx, namespace, name, ifRevision, change, false)
+	return d.changeTopic(ctx, namespace, name, opts, change, false)
 }
 
 // ReplaceTopic is ChangeTopic for a change that sets all fields. It also replaces a policy that is not readable.
 func (d *Dispatcher) ReplaceTopic(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*policy.Topic) error,
 ) (store.Topic, error) {
-	return d.changeTopic(ctx, namespace, name, ifRevision, change, true)
+	return d.changeTopic(ctx, namespace, name, opts, change, true)
 }
 
 func (d *Dispatcher) changeTopic(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*policy.Topic) error, replace bool,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions,
+	change func(*policy.Topic) error, replace bool,
 ) (store.Topic, error) {
 	return d.sealer.VisibleTopic(retryOnConflict(ctx, func() (store.Topic, error) {
 		t, err := d.storedTopic(ctx, namespace, name)
@@ -98,7 +101,7 @@ func (d *Dispatcher) changeTopic(
 			t, err = store.Topic{Namespace: namespace, Name: name}, nil
 		}
 		if err == nil {
-			err = store.CheckCondition(ifRevision, t.Revision)
+			err = store.CheckCondition(opts.IfRevision, t.Revision)
 		}
 		if err == nil && t.Unreadable && !replace {
 			err = fmt.Errorf("change topic %s: %w", name, store.ErrUnreadable)
@@ -118,7 +121,7 @@ func (d *Dispatcher) changeTopic(
 		if t.Revision == 0 && !dry {
 			t.Revision = store.MustNotExist
 		}
-		return d.putTopic(ctx, t, was, dry)
+		return d.putTopic(ctx, t, was, opts.Updated, dry)
 	}))
 }
 

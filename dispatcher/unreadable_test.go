@@ -131,11 +131,11 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 			return job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}
 		}
 		for _, lane := range []string{"good", "bad"} {
-			_, err := first.ChangeLane(t.Context(), queue("good", lane), 0,
+			_, err := first.ChangeLane(t.Context(), queue("good", lane), store.ChangeOptions{},
 				func(l *policy.Lane) error { l.LaneConcurrency = 2; return nil })
 			require.NoError(t, err)
 		}
-		_, err := first.PutSchedule(t.Context(), job.DefaultNamespace, "waits", 0,
+		_, err := first.PutSchedule(t.Context(), job.DefaultNamespace, "waits", store.ChangeOptions{},
 			every(5*time.Minute, job.Spec{Queue: job.Queue{Topic: "bad"}}))
 		require.NoError(t, err)
 		made := map[job.Queue]job.Job{}
@@ -164,26 +164,27 @@ func TestSettings_UnreadableOnesHoldTheirTopicOrLaneAlone(t *testing.T) {
 		require.True(t, lane.Settings.Paused)
 
 		resumeTopic := func(p *policy.Topic) error { p.Paused = false; return nil }
-		_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "bad", 0, resumeTopic)
+		_, err = r.ChangeTopic(t.Context(), job.DefaultNamespace, "bad", store.ChangeOptions{}, resumeTopic)
 		require.ErrorIs(t, err, store.ErrUnreadable, "the change would lose the other fields")
 		resumeLane := func(l *policy.Lane) error { l.Paused = false; l.LaneConcurrency = 3; return nil }
-		_, err = r.ChangeLane(t.Context(), queue("good", "bad"), 0, resumeLane)
+		_, err = r.ChangeLane(t.Context(), queue("good", "bad"), store.ChangeOptions{}, resumeLane)
 		require.ErrorIs(t, err, store.ErrUnreadable)
 		for _, lane := range []string{"", "bad"} {
 			owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "good", Lane: lane}
 			if lane == "" {
 				owner.Topic = "bad"
 			}
-			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), 0)
+			_, err = r.AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
 			require.ErrorIs(t, err, store.ErrUnreadable)
 		}
 
-		_, err = r.ReplaceTopic(t.Context(), job.DefaultNamespace, "bad", 0, func(p *policy.Topic) error {
-			*p = policy.Topic{URL: "https://topic.example/"}
-			return nil
-		})
+		_, err = r.ReplaceTopic(t.Context(), job.DefaultNamespace, "bad", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				*p = policy.Topic{URL: "https://topic.example/"}
+				return nil
+			})
 		require.NoError(t, err)
-		_, err = r.ReplaceLane(t.Context(), queue("good", "bad"), 0, resumeLane)
+		_, err = r.ReplaceLane(t.Context(), queue("good", "bad"), store.ChangeOptions{}, resumeLane)
 		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)
 		for q, j := range made {

@@ -79,10 +79,11 @@ func TestWaitForEnd_ReturnsAtOnceWhenAClientOfTheProcessEndsTheJob(t *testing.T)
 				r := start(t, dispatcher.Options{
 					Store: storetest.NewModel(storetest.ModelOptions{}), RegisterOnly: true, OneProcess: true,
 				})
-				_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "pulled", 0, func(p *policy.Topic) error {
-					p.Deliver = policy.DeliverPull
-					return nil
-				})
+				_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "pulled", store.ChangeOptions{},
+					func(p *policy.Topic) error {
+						p.Deliver = policy.DeliverPull
+						return nil
+					})
 				require.NoError(t, err)
 				r.register(t, job.New{Spec: job.Spec{ID: "a", Queue: job.Queue{Topic: "pulled"}}})
 				waited := make(chan job.State)

@@ -116,6 +116,14 @@ func CheckCondition(required, stored int64) error {
 	return &RevisionError{Revision: stored}
 }
 
+// ChangeOptions are the condition and the author of a change of settings.
+type ChangeOptions struct {
+	// IfRevision is the required revision, as in CheckCondition.
+	IfRevision int64
+	// Updated is recorded as the last change. Zero: the one that is recorded stays, as when secrets are sealed anew.
+	Updated policy.Update
+}
+
 // ErrDryRun is the error of a change that is only checked: nothing is written, and the call returns what would be
 // stored.
 var ErrDryRun = errors.New("dry run")

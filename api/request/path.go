@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/api/response"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 )
 
@@ -59,7 +58,7 @@ func PathNewQueue(r *http.Request) (job.Queue, error) {
 }
 
 // namespaceOf returns the namespace of a request.
-func namespaceOf(r *http.Request) string { return access.PrincipalOf(r.Context()).Namespace }
+func namespaceOf(r *http.Request) string { return PrincipalOf(r.Context()).Namespace }
 
 func pathQueue(r *http.Request) job.Queue {
 	return job.Queue{Namespace: namespaceOf(r), Topic: r.PathValue("topic"), Lane: r.PathValue("lane")}

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringback/ringback/api/content"
-	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -35,7 +34,7 @@ func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) 
 // NewPause returns the pause that a request makes. A repeated one keeps the time of the first, and without a note it
 // changes nothing.
 func NewPause(r *http.Request, paused bool, stored policy.Pause, note string) policy.Pause {
-	p := policy.Pause{At: job.Millis(time.Now()), By: access.PrincipalOf(r.Context()).Actor, Note: note}
+	p := policy.Pause{At: job.Millis(time.Now()), By: PrincipalOf(r.Context()).Actor, Note: note}
 	switch {
 	case !paused || stored.At.IsZero():
 		return p

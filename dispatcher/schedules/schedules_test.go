@@ -107,20 +107,22 @@ func every(d time.Duration) store.ScheduleSettings { return settings(schedule.Sp
 // put puts a schedule and returns it.
 func put(t testing.TB, s store.Store, set store.ScheduleSettings) store.Schedule {
 	t.Helper()
-	put, err := service(s, new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
-		stored.ScheduleSettings = set
-		return nil
-	})
+	put, err := service(s, new(registrar)).Put(t.Context(), ns, name, store.ChangeOptions{},
+		func(stored *store.Schedule) error {
+			stored.ScheduleSettings = set
+			return nil
+		})
 	require.NoError(t, err)
 	return put
 }
 
 func change(t testing.TB, s store.Store, do func(*store.Schedule)) {
 	t.Helper()
-	_, err := service(s, new(registrar)).Change(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
-		do(stored)
-		return nil
-	})
+	_, err := service(s, new(registrar)).Change(t.Context(), ns, name, store.ChangeOptions{},
+		func(stored *store.Schedule) error {
+			do(stored)
+			return nil
+		})
 	require.NoError(t, err)
 }
 
@@ -280,7 +282,7 @@ func TestSchedules_CostNothingBetweenTicks(t *testing.T) {
 		with = calls(t, func(s store.Store) {
 			for i := range testkit.Of(200, store.MaxSchedules) {
 				_, err := service(s, new(registrar)).Put(t.Context(), ns, "s"+
-					strconv.Itoa(i), 0, func(stored *store.Schedule) error {
+					strconv.Itoa(i), store.ChangeOptions{}, func(stored *store.Schedule) error {
 					stored.ScheduleSettings = settings(schedule.Spec{Cron: "0 8 1 6 *", Timezone: "Europe/Berlin"})
 					return nil
 				})
@@ -705,7 +707,7 @@ func TestPut_WakesTheScheduleOfAClientThatLeaves(t *testing.T) {
 			Settings: leftAfter{s, leave}, Jobs: heeding{router.New(s)},
 			Registrar: new(registrar), Logger: slog.New(slog.DiscardHandler),
 		})
-		_, _ = leaving.Put(ctx, ns, name, 0, func(stored *store.Schedule) error {
+		_, _ = leaving.Put(ctx, ns, name, store.ChangeOptions{}, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
 		})
@@ -794,9 +796,9 @@ func TestChange_IsRefusedBeforeItsRevision(t *testing.T) {
 		return store.ErrNotFound
 	}
 	for _, ifRevision := range []int64{0, stored.Revision, stored.Revision + 1, store.MustNotExist} {
-		_, err := made.Put(t.Context(), ns, name, ifRevision, hide)
+		_, err := made.Put(t.Context(), ns, name, store.ChangeOptions{IfRevision: ifRevision}, hide)
 		require.ErrorIs(t, err, store.ErrNotFound)
-		_, err = made.Change(t.Context(), ns, name, ifRevision, hide)
+		_, err = made.Change(t.Context(), ns, name, store.ChangeOptions{IfRevision: ifRevision}, hide)
 		require.ErrorIs(t, err, store.ErrNotFound)
 		require.ErrorIs(t, made.Delete(t.Context(), ns, name, ifRevision, hide), store.ErrNotFound)
 	}
@@ -807,7 +809,7 @@ func TestChange_IsRefusedBeforeItsRevision(t *testing.T) {
 		Revision: stored.Revision,
 	}, policy.Limits{})
 	require.NoError(t, err)
-	_, err = made.Put(t.Context(), ns, name, 0, func(found *store.Schedule) error {
+	_, err = made.Put(t.Context(), ns, name, store.ChangeOptions{}, func(found *store.Schedule) error {
 		require.True(t, found.Unreadable)
 		return store.ErrNotFound
 	})
@@ -835,7 +837,7 @@ func TestPut_StartsTheScheduleWhoseRequestIsInterrupted(t *testing.T) {
 		s := newModel()
 		interrupted := storetest.Faulty(s, storetest.Nth("Replace", 1, storetest.Before))
 		_, err := service(interrupted,
-			new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
+			new(registrar)).Put(t.Context(), ns, name, store.ChangeOptions{}, func(stored *store.Schedule) error {
 			stored.ScheduleSettings = every(time.Minute)
 			return nil
 		})
@@ -930,10 +932,11 @@ func TestRun_RestartsTheOthersAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
 		for _, n := range []string{"a", name} {
-			_, err := service(s, new(registrar)).Put(t.Context(), ns, n, 0, func(stored *store.Schedule) error {
-				stored.ScheduleSettings = every(time.Minute)
-				return nil
-			})
+			_, err := service(s, new(registrar)).Put(t.Context(), ns, n, store.ChangeOptions{},
+				func(stored *store.Schedule) error {
+					stored.ScheduleSettings = every(time.Minute)
+					return nil
+				})
 			require.NoError(t, err)
 		}
 		lose(t, s, true)
@@ -1008,10 +1011,11 @@ func TestList_SaysHowTheJobsOfLastTicksEnded(t *testing.T) {
 		s := newModel()
 		start(t, s, new(registrar))
 		for _, name := range []string{"a", "b", "c"} {
-			_, err := service(s, new(registrar)).Put(t.Context(), ns, name, 0, func(stored *store.Schedule) error {
-				stored.ScheduleSettings = every(time.Minute)
-				return nil
-			})
+			_, err := service(s, new(registrar)).Put(t.Context(), ns, name, store.ChangeOptions{},
+				func(stored *store.Schedule) error {
+					stored.ScheduleSettings = every(time.Minute)
+					return nil
+				})
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second) // the first steps end
@@ -1078,10 +1082,11 @@ func TestJitter_DependsOnTheNamespace(t *testing.T) {
 		s := newModel()
 		set := every(time.Hour)
 		set.Jitter = 50 * time.Minute
-		other, err := service(s, new(registrar)).Put(t.Context(), "other", name, 0, func(stored *store.Schedule) error {
-			stored.ScheduleSettings = set
-			return nil
-		})
+		other, err := service(s, new(registrar)).Put(t.Context(), "other", name, store.ChangeOptions{},
+			func(stored *store.Schedule) error {
+				stored.ScheduleSettings = set
+				return nil
+			})
 		require.NoError(t, err)
 		require.NotEqual(t, put(t, s, set).Delay, other.Delay)
 	})
@@ -1202,7 +1207,8 @@ func TestPut_RefusesMoreSchedulesThanFit(t *testing.T) {
 		for _, result := range router.New(s).Insert(t.Context(), jobs) {
 			require.NoError(t, result.Err)
 		}
-		_, err := service(s, new(registrar)).Put(t.Context(), ns, name, 0, func(*store.Schedule) error { return nil })
+		_, err := service(s, new(registrar)).Put(t.Context(), ns, name, store.ChangeOptions{},
+			func(*store.Schedule) error { return nil })
 		require.ErrorContains(t, err, "schedules")
 		require.ErrorContains(t, err, "1000")
 	})

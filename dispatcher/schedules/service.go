@@ -1,12 +1,12 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -22,27 +22,28 @@ const (
 	insertWait = 30 * time.Second
 )
 
-// Put creates or replaces a schedule by change, which gets the stored one. ifRevision is as for store.CheckCondition.
-// Errors: that of change, *store.RevisionError, store.ErrContended, *job.LimitError and the errors of Registrar.
+// Put creates or replaces a schedule by change, which gets the stored one. Errors: that of change,
+// *store.RevisionError, store.ErrContended, *job.LimitError and the errors of Registrar.
 func (s *Service) Put(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return s.change(ctx, namespace, name, ifRevision, change, true)
+	return s.change(ctx, namespace, name, opts, change, true)
 }
 
 // Change changes a schedule as Put does, but for its job and the fields of schedule.Spec. It must exist. Errors:
 // store.ErrNotFound, store.ErrUnreadable, and those of Put.
 func (s *Service) Change(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return s.change(ctx, namespace, name, ifRevision, change, false)
+	return s.change(ctx, namespace, name, opts, change, false)
 }
 
 func (s *Service) change(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions,
+	change func(*store.Schedule) error, replace bool,
 ) (store.Schedule, error) {
 	for range maxConflicts {
-		d, doc, err := s.apply(ctx, namespace, name, ifRevision, change, replace)
+		d, doc, err := s.apply(ctx, namespace, name, opts, change, replace)
 		if errors.Is(err, store.ErrVersion) {
 			continue
 		}
@@ -68,7 +69,8 @@ func (s *Service) change(
 
 // apply makes a change once. store.ErrVersion: another one came first. store.ErrDryRun: it is not written.
 func (s *Service) apply(
-	ctx context.Context, namespace, name string, ifRevision int64, change func(*store.Schedule) error, replace bool,
+	ctx context.Context, namespace, name string, opts store.ChangeOptions,
+	change func(*store.Schedule) error, replace bool,
 ) (*document, store.Document, error) {
 	d, doc, err := s.read(ctx, namespace, name)
 	unreadable := errors.Is(err, store.ErrUnreadable)
@@ -83,7 +85,7 @@ func (s *Service) apply(
 	err = change(&changed) // first, since it may hide the schedule
 	dry := errors.Is(err, store.ErrDryRun)
 	if err == nil || dry {
-		err = store.CheckCondition(ifRevision, doc.Revision)
+		err = store.CheckCondition(opts.IfRevision, doc.Revision)
 	}
 	if err == nil && doc.Revision == 0 {
 		err = s.checkRoom(ctx, namespace)
@@ -109,7 +111,7 @@ func (s *Service) apply(
 			return nil, doc, err
 		}
 	}
-	d.Updated = documents.Updated(ctx, d.Updated)
+	d.Updated = cmp.Or(opts.Updated, d.Updated)
 	doc, err = s.write(ctx, doc, d)
 	return d, doc, err
 }

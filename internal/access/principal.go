@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -42,22 +41,6 @@ func (p *Principal) Allows(action Action) bool {
 
 // Nobody is a principal that is allowed nothing. It must not be changed.
 var Nobody = &Principal{}
-
-// contextKey is the key of a Principal in a context.
-type contextKey struct{}
-
-// With returns a context with a principal.
-func With(ctx context.Context, p *Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
-}
-
-// PrincipalOf returns the principal of a context. Without one it returns Nobody.
-func PrincipalOf(ctx context.Context) *Principal {
-	if p, ok := ctx.Value(contextKey{}).(*Principal); ok {
-		return p
-	}
-	return Nobody
-}
 
 // Topics are patterns of topics: names, or prefixes with * at the end, such as order.*.
 type Topics []string

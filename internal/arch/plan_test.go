@@ -307,8 +307,8 @@ var plan = []row{
 	},
 	{
 		pkg:    "dispatcher/documents",
-		reason: "caches the documents of one kind, and says who changes one; knows none of the kinds",
-		ours:   []string{"dispatcher/secrets", "internal/access", "job", "policy", "store"},
+		reason: "caches the documents of one kind; knows none of the kinds",
+		ours:   []string{"dispatcher/secrets", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/internaljobs",
@@ -334,8 +334,7 @@ var plan = []row{
 		reason: "makes the ticks of schedules, in steps of internal jobs; declares what it needs of the " +
 			"store and of registrations",
 		ours: []string{
-			"dispatcher/documents", "dispatcher/internaljobs", "job", "job/codec", "job/schedule", "policy",
-			"store",
+			"dispatcher/internaljobs", "job", "job/codec", "job/schedule", "policy", "store",
 		},
 	},
 	{

@@ -277,7 +277,7 @@ func (w *world) changeTopic(r *rand.Rand) {
 	deliver := one(r, policy.DeliverPush, policy.DeliverPull)
 	resumeAfter, deaf := time.Duration(1+r.IntN(12))*time.Second, w.processes[one(r, names...)]
 	w.client(r, 1, func(ctx context.Context, p *process) error {
-		_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
+		_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, store.ChangeOptions{}, func(t *policy.Topic) error {
 			t.Paused, t.Workers, t.Ladder = paused, workers, ladder
 			switch topic {
 			case topicPushed:
@@ -295,7 +295,7 @@ func (w *world) changeTopic(r *rand.Rand) {
 		if deaf != nil && deaf != p {
 			deaf.cut(documents, resumeAfter)
 		}
-		_, err = p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
+		_, err = p.ChangeTopic(ctx, job.DefaultNamespace, topic, store.ChangeOptions{}, func(t *policy.Topic) error {
 			t.Paused = false
 			return nil
 		})
@@ -311,7 +311,7 @@ func (w *world) changeLane(r *rand.Rand) {
 		Paused: r.IntN(4) == 0, Ordered: r.IntN(4) == 0,
 	}
 	w.client(r, 1, func(ctx context.Context, p *process) error {
-		_, err := p.ChangeLane(ctx, q, 0, func(l *policy.Lane) error {
+		_, err := p.ChangeLane(ctx, q, store.ChangeOptions{}, func(l *policy.Lane) error {
 			*l = settings
 			return nil
 		})
@@ -326,7 +326,7 @@ func (w *world) changeSchedule(r *rand.Rand) {
 	overlap := one(r, store.OverlapAllow, store.OverlapSkip, store.OverlapCancel)
 	runs := one(r, store.CatchUpAll, store.CatchUpLast, store.CatchUpNone)
 	w.client(r, 2, func(ctx context.Context, p *process) error {
-		_, err := p.PutSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
+		_, err := p.PutSchedule(ctx, job.DefaultNamespace, name, store.ChangeOptions{}, func(s *store.Schedule) error {
 			s.Paused, s.Every, s.Overlap, s.CatchUp.Runs = paused, every, overlap, runs
 			return nil
 		})

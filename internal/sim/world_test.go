@@ -156,10 +156,11 @@ func (w *world) prepare() {
 	time.Sleep(time.Second)
 	for name, settings := range schedules {
 		settings.EndsAt = job.Millis(w.clock()).Add(active)
-		_, err := w.processes["p"].PutSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
-			s.ScheduleSettings = settings
-			return nil
-		})
+		_, err := w.processes["p"].PutSchedule(ctx, job.DefaultNamespace, name, store.ChangeOptions{},
+			func(s *store.Schedule) error {
+				s.ScheduleSettings = settings
+				return nil
+			})
 		if err != nil {
 			w.ledger.breach("put the schedule %s: %v", name, err)
 		}
@@ -219,16 +220,17 @@ func (w *world) finish() {
 func (w *world) resume() {
 	for _, topic := range slices.Sorted(maps.Keys(policies)) {
 		w.retry(func(ctx context.Context, p *process) error {
-			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, 0, func(t *policy.Topic) error {
-				*t = policies[topic]
-				return nil
-			})
+			_, err := p.ChangeTopic(ctx, job.DefaultNamespace, topic, store.ChangeOptions{},
+				func(t *policy.Topic) error {
+					*t = policies[topic]
+					return nil
+				})
 			return err
 		})
 		for _, lane := range lanes {
 			w.retry(func(ctx context.Context, p *process) error {
 				q := job.Queue{Namespace: job.DefaultNamespace, Topic: topic, Lane: lane}
-				_, err := p.ChangeLane(ctx, q, 0, func(l *policy.Lane) error {
+				_, err := p.ChangeLane(ctx, q, store.ChangeOptions{}, func(l *policy.Lane) error {
 					*l = policy.Lane{}
 					return nil
 				})
@@ -238,10 +240,11 @@ func (w *world) resume() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(schedules)) {
 		w.retry(func(ctx context.Context, p *process) error {
-			_, err := p.ChangeSchedule(ctx, job.DefaultNamespace, name, 0, func(s *store.Schedule) error {
-				s.Paused = false
-				return nil
-			})
+			_, err := p.ChangeSchedule(ctx, job.DefaultNamespace, name, store.ChangeOptions{},
+				func(s *store.Schedule) error {
+					s.Paused = false
+					return nil
+				})
 			return err
 		})
 	}
