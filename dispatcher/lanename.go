@@ -23,17 +23,11 @@ func laneOf(target string) string {
 	if err != nil || u.Hostname() == "" {
 		return job.DefaultLane
 	}
-	host, port := u.Hostname(), u.Port()
+	host, port := u.Hostname(), job.PortOf(u)
 	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		host = asciiHost(host)
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if port == "" {
-		port = "80"
-		if strings.EqualFold(u.Scheme, "https") {
-			port = "443"
-		}
-	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}

@@ -31,9 +31,17 @@ func Origin(target string) string {
 
 // origin returns a URL's normalized scheme, host and port.
 func origin(u *url.URL) string {
-	scheme, port := strings.ToLower(u.Scheme), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), PortOf(u))
+}
+
+// PortOf returns the port of a parsed http or https URL: its own, or the default of its scheme.
+func PortOf(u *url.URL) string {
+	own := u.Port()
+	switch {
+	case own != "":
+		return own
+	case u.Scheme == "https":
+		return "443"
 	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	return "80"
 }

@@ -1,13 +1,14 @@
 package forward
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
+
+	"github.com/ringback/ringback/job"
 )
 
 // awaitListener waits until a connection to a URL can be made. It returns false if ctx ends first.
@@ -66,9 +67,5 @@ func (f *forwarder) noteListener(target *url.URL, err error) {
 
 // hostPort returns the address of a URL.
 func hostPort(u *url.URL) string {
-	port := "80"
-	if u.Scheme == "https" {
-		port = "443"
-	}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+	return net.JoinHostPort(u.Hostname(), job.PortOf(u))
 }

@@ -1,7 +1,6 @@
 package tracing
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -49,9 +48,6 @@ func (t *Tracer) StartAttempt(
 	return ctx, &span{s}
 }
 
-// standardPorts are those of URLs without a port.
-var standardPorts = map[string]string{"http": "80", "https": "443"}
-
 // requestAttributes returns the attributes of an HTTP request. The path and the query may contain secrets, and are left
 // out.
 func requestAttributes(r *job.Request) []attribute.KeyValue {
@@ -63,7 +59,7 @@ func requestAttributes(r *job.Request) []attribute.KeyValue {
 	if err != nil || target.Host == "" {
 		return attrs
 	}
-	port, _ := strconv.Atoi(cmp.Or(target.Port(), standardPorts[target.Scheme]))
+	port, _ := strconv.Atoi(job.PortOf(target))
 	return append(attrs,
 		attribute.String("url.scheme", target.Scheme),
 		attribute.String("server.address", target.Hostname()),

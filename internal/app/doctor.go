@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/internal/doctor"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/pool"
 )
 
@@ -98,8 +98,7 @@ func (o Options) proxyAddr() string {
 	if err != nil || proxy == nil {
 		return ""
 	}
-	ports := map[string]string{"http": "80", "https": "443"}
-	return net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), ports[proxy.Scheme]))
+	return net.JoinHostPort(proxy.Hostname(), job.PortOf(proxy))
 }
 
 // neededDescriptors returns the smallest limit with which deliveries do not run out of descriptors before workers.

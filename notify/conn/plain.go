@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/notify/h1"
 )
 
@@ -71,13 +72,8 @@ var past = time.Unix(1, 0)
 
 // addrOf returns the host and port of a URL.
 func addrOf(u *url.URL) string {
-	host, port := u.Hostname(), u.Port()
-	switch {
-	case port == "" && u.Scheme == "https":
-		port = "443"
-	case port == "":
-		port = "80"
-	case len(host)+1+len(port) == len(u.Host):
+	host, port := u.Hostname(), job.PortOf(u)
+	if len(host)+1+len(port) == len(u.Host) {
 		return u.Host // no brackets, and no escaped zone
 	}
 	return net.JoinHostPort(host, port)
