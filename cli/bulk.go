@@ -174,17 +174,13 @@ func (s *session) workEnded(w *client.Work) error {
 	return nil
 }
 
-// barWidth is the length of a progress bar in characters.
-const barWidth = 30
-
 // progressBar is the progress of work on one line.
 func progressBar(w *client.Work, now time.Time) string {
 	treated := w.Done + w.Failed + w.Skipped
 	text := fmt.Sprintf("%s %s", w.Action, words.Number(treated))
 	if w.Total != nil && *w.Total > 0 {
-		full := int(min(treated, *w.Total) * barWidth / *w.Total)
-		text = fmt.Sprintf("%s [%s%s] %s of %s", w.Action, strings.Repeat("#", full),
-			strings.Repeat("-", barWidth-full), words.Number(treated), words.Number(*w.Total))
+		text = fmt.Sprintf("%s %s %s of %s", w.Action, output.Bar(treated, *w.Total), words.Number(treated),
+			words.Number(*w.Total))
 	}
 	if w.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", words.Number(w.Failed))

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/internal/app"
 )
 
@@ -149,13 +148,10 @@ func (b *progress) end() {
 
 // progressLine returns the text of a progress after a time.
 func progressLine(did string, jobs, total int64, after time.Duration) string {
-	const width = 30
 	text := fmt.Sprintf("%s %d jobs", did, jobs)
 	if total > 0 {
-		share := float64(min(jobs, total)) / float64(total)
-		full := int(math.Ceil(share * width))
-		text = fmt.Sprintf("[%s%s] %3.0f%% %s %d of %d", strings.Repeat("#", full), strings.Repeat(".", width-full),
-			100*share, did, jobs, total)
+		share := min(jobs, total) * 100 / total
+		text = fmt.Sprintf("%s %3d%% %s %d of %d", output.Bar(jobs, total), share, did, jobs, total)
 	}
 	if after >= time.Second {
 		text += fmt.Sprintf(", %.0f/s", float64(jobs)/after.Seconds())

@@ -33,7 +33,7 @@ func TestProgressLine_ShowsShareAndRate(t *testing.T) {
 	for want, got := range map[string]string{
 		"exported 5 jobs":           progressLine("exported", 5, 0, 0),
 		"imported 1000 jobs, 500/s": progressLine("imported", 1000, 0, 2*time.Second),
-		"[###############...............]  50% exported 500 of 1000, " +
+		"[###############---------------]  50% exported 500 of 1000, " +
 			"250/s": progressLine("exported", 500, 1000, 2*time.Second),
 		"[##############################] 100% checked 3 of 2": progressLine("checked", 3, 2, 0),
 	} {
