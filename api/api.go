@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/internal/logs"
@@ -330,7 +330,7 @@ func newAPI(o Options) (a *api, end func()) {
 		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
 		readiness:  readiness{turn: make(chan struct{}, 1)},
 		// one request of any size fits
-		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, content.Limit(maxBody)+1)),
+		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, request.Limit(maxBody)+1)),
 		lists:      limits.NewLists(),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -251,7 +250,7 @@ func TestContentType_MustBeJSON(t *testing.T) {
 		"application/x-ndjson", ";", "json",
 	} {
 		for _, target := range []string{"POST /v1/jobs", "POST /v1/batch", "PATCH /v1/jobs/a", "PUT /v1/topics/a"} {
-			if kind == content.ContentTypeNDJSON && target == "POST /v1/batch" {
+			if kind == request.ContentTypeNDJSON && target == "POST /v1/batch" {
 				continue // a stream
 			}
 			f := newFake()
@@ -325,7 +324,7 @@ func TestBatch_NamesTheJobsThatItRefuses(t *testing.T) {
 	array := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(texts, ",")+`]}`)
 	results, _ := decodeResponse(t, array)["results"].([]any)
 	lines := call(t, handlerOf(f), http.MethodPost, "/v1/batch", strings.Join(texts, "\n\n"), "Content-Type",
-		content.ContentTypeNDJSON)
+		request.ContentTypeNDJSON)
 	streamed := strings.Split(strings.TrimSpace(lines.Body.String()), "\n")
 	require.Len(t, streamed, len(jobs))
 	for i, j := range jobs {

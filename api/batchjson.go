@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -19,14 +18,14 @@ func (h *batchHandler) Register(w http.ResponseWriter, r *http.Request) error {
 			Detail: "is for a single job: set the id of each job of the batch instead",
 		})
 	}
-	if content.IsNDJSON(r) {
+	if request.IsNDJSON(r) {
 		return h.stream(w, r)
 	}
-	if content.CheckContentType(r) != nil {
+	if request.CheckContentType(r) != nil {
 		return response.NewProblem(response.UnsupportedMediaType,
 			"send JSON or NDJSON, and the header Content-Type: application/json or application/x-ndjson")
 	}
-	text, err := content.ReadJSON(w, r, request.MaxBatchBytes)
+	text, err := request.ReadJSON(w, r, request.MaxBatchBytes)
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func (h *batchHandler) Register(w http.ResponseWriter, r *http.Request) error {
 	o.Array("results")
 	b := registration{batchHandler: h, out: o, now: time.Now(), written: func() { o.Flush(w) }}
 	part := make([]item, 0, min(n, store.MaxBatch))
-	for _, raw := range content.Elements(jobs) {
+	for _, raw := range request.Elements(jobs) {
 		if part = append(part, item{text: raw}); len(part) == store.MaxBatch {
 			b.register(r.Context(), part)
 			part = part[:0]

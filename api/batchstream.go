@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -53,14 +52,14 @@ func (h *batchHandler) stream(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal
 	}
 	header := w.Header()
-	header.Set("Content-Type", content.ContentTypeNDJSON)
+	header.Set("Content-Type", request.ContentTypeNDJSON)
 	header.Set("Connection", "close") // the stream's deadlines and unread bytes must not reach another request
 	deadlines.BeginResponse(w)
 
 	t := newResultBuffer(w, rc, limits.Metered(r), deadlines.Ended,
 		func() { deadlines.End(response.NewProblem(response.InvalidRequest, "client disconnected")) })
 	defer t.Stop()
-	maxLine := int(content.Limit(h.maxBody))
+	maxLine := int(request.Limit(h.maxBody))
 	s := stream{
 		in:   newReader(r.Body, maxLine, limits.Metered(r)),
 		body: r.Body, maxLine: maxLine, deadlines: deadlines, results: t, callers: h.callers, request: r,
@@ -159,7 +158,7 @@ func (s *stream) register(ctx context.Context, group []line) {
 		part[i] = item{text: l.Text, line: l.N}
 		if l.TooLong {
 			part[i].problem = tooLong(l.N, s.maxLine)
-		} else if err := content.CheckJSON(l.Text, l.N); err != nil {
+		} else if err := request.CheckJSON(l.Text, l.N); err != nil {
 			part[i].problem = response.FromError(err)
 		}
 	}

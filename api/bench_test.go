@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -138,7 +138,7 @@ func BenchmarkBatch(b *testing.B) {
 		text []byte
 	}{
 		{"application/json", slices.Concat([]byte(`{"jobs": [`), bytes.Join(all, []byte(",")), []byte("]}"))},
-		{content.ContentTypeNDJSON, bytes.Join(all, []byte("\n"))},
+		{request.ContentTypeNDJSON, bytes.Join(all, []byte("\n"))},
 	} {
 		b.Run(c.kind, func(b *testing.B) {
 			server := httptest.NewServer(handlerOf(fastService{newFake()}))

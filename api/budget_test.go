@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
@@ -26,7 +25,7 @@ import (
 func newBudgetedAPI(s Service) (http.Handler, *limits.BodyBudget) {
 	o := Options{Service: s, Logger: quiet}
 	a, end := newAPI(o)
-	a.bodies = limits.NewBodyBudget(content.Limit(a.maxBody) + 1)
+	a.bodies = limits.NewBodyBudget(request.Limit(a.maxBody) + 1)
 	return a.handler(o, end), a.bodies
 }
 
@@ -34,7 +33,7 @@ func TestBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	for _, c := range []struct{ maxBody, large int64 }{
 		{1, limits.LargeBytes},
 		{256 << 10, limits.LargeBytes},
-		{10 << 20, content.Limit(10<<20) + 1},
+		{10 << 20, request.Limit(10<<20) + 1},
 	} {
 		a, _ := newAPI(Options{Service: newFake(), MaxBody: c.maxBody})
 		require.Equal(t, c.large, a.bodies.Large())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -55,7 +55,7 @@ func TestCallback_IsReadInBatchesAndStreams(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json": `{"jobs": [{"id": "a", "on_dead": "https://a.example/"}, {"id": "b", "on_dead": ` +
 			`{"url": "x"}}]}`,
-		content.ContentTypeNDJSON: "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", " +
+		request.ContentTypeNDJSON: "{\"id\": \"a\", \"on_dead\": \"https://a.example/\"}\n{\"id\": \"b\", " +
 			"\"on_dead\": {\"url\": \"x\"}}",
 	} {
 		f := newFake()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/policy"
@@ -15,7 +14,7 @@ import (
 func answerDocument(
 	w http.ResponseWriter, r *http.Request, status int, revision int64, write func(o *response.Buffer),
 ) {
-	w.Header().Set("Etag", content.ETag(revision))
+	w.Header().Set("Etag", request.ETag(revision))
 	response.Answer(w, status, func(o *response.Buffer) {
 		o.ShowHeadersTo(request.PrincipalOf(r.Context()))
 		write(o)
@@ -24,9 +23,9 @@ func answerDocument(
 
 // notModified answers a GET whose If-None-Match names the revision, and reports whether it did.
 func notModified(w http.ResponseWriter, r *http.Request, revision int64) (bool, error) {
-	same, err := content.NotModified(r, revision)
+	same, err := request.NotModified(r, revision)
 	if same {
-		w.Header().Set("Etag", content.ETag(revision))
+		w.Header().Set("Etag", request.ETag(revision))
 		w.WriteHeader(http.StatusNotModified)
 	}
 	return same, err
@@ -66,7 +65,7 @@ func pauses[K any](
 	resume = func(a onStore, w http.ResponseWriter, r *http.Request) error {
 		of, err := key(a, r)
 		if err == nil {
-			err = content.RequireNoBody(r)
+			err = request.RequireNoBody(r)
 		}
 		if err != nil {
 			return err

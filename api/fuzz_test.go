@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -334,7 +333,7 @@ func FuzzList(f *testing.F) {
 func FuzzRedactCallback(f *testing.F) {
 	f.Add([]byte(`{"job": {"headers": {"X-Auth": ["hunter2"], "A": ["1"]}, "body": 1.50}, "response": null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if content.CheckJSON(body, 1) != nil {
+		if request.CheckJSON(body, 1) != nil {
 			return
 		}
 		shown := redactCallback(body)
@@ -373,7 +372,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, size int) {
 		service := newFake()
 		r := httptest.NewRequest(http.MethodPost, "/v1/batch", &pieceReader{body, max(size, 1), io.EOF})
-		r.Header.Set("Content-Type", content.ContentTypeNDJSON)
+		r.Header.Set("Content-Type", request.ContentTypeNDJSON)
 		w := httptest.NewRecorder()
 		handlerOf(service).ServeHTTP(w, r)
 		sent, taken := 0, 0

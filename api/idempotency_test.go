@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 )
 
@@ -56,7 +55,7 @@ func TestIdempotencyKey_IsValidatedLikeAnID(t *testing.T) {
 
 func TestIdempotencyKey_IsRefusedWithBatches(t *testing.T) {
 	for kind, body := range map[string]string{"application/json": `{"jobs": [{"id": ` +
-		`"a"}]}`, content.ContentTypeNDJSON: `{"id": "a"}`} {
+		`"a"}]}`, request.ContentTypeNDJSON: `{"id": "a"}`} {
 		f := newFake()
 		w := call(t, handlerOf(f), http.MethodPost, "/v1/batch", body, "Content-Type", kind,
 			request.IdempotencyKey, "a")

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -35,7 +34,7 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, content.Limit(a.maxBody))
+	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
@@ -108,11 +107,11 @@ func (a onStore) edit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := content.IfMatch(r)
+	version, err := request.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, content.Limit(a.maxBody))
+	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
 		return err
 	}
@@ -144,11 +143,11 @@ func (a onStore) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := content.IfMatch(r)
+	version, err := request.IfMatch(r)
 	if err != nil {
 		return err
 	}
-	if err := content.RequireNoBody(r); err != nil {
+	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
 	due, err := a.store.RunNow(r.Context(), ref, version, actorOf(r.Context()))
@@ -163,7 +162,7 @@ func (a onStore) run(w http.ResponseWriter, r *http.Request) error {
 func jobWithoutBody(r *http.Request) (job.Ref, error) {
 	ref, err := request.PathJob(r)
 	if err == nil {
-		err = content.RequireNoBody(r)
+		err = request.RequireNoBody(r)
 	}
 	return ref, err
 }
@@ -192,7 +191,7 @@ func (a onStore) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	version, err := content.IfMatch(r)
+	version, err := request.IfMatch(r)
 	if err != nil {
 		return err
 	}

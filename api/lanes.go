@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -105,7 +104,7 @@ func (a *api) decodeLane(
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, maxPolicy)
+	text, err := request.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ var pauseLane, resumeLane = pauses(
 func (a *api) changeLane(
 	w http.ResponseWriter, r *http.Request, q job.Queue, change func(*policy.Lane) error, write writeLane,
 ) error {
-	ifRevision, err := content.IfRevision(r)
+	ifRevision, err := request.IfRevision(r)
 	if err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (a *api) changeLane(
 
 // deleteLane removes a lane's settings and secrets.
 func (a onStore) deleteLane(w http.ResponseWriter, r *http.Request) error {
-	q, ifRevision, err := content.Bodiless(r, request.PathQueue)
+	q, ifRevision, err := request.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}

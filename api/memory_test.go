@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -87,7 +87,7 @@ func TestStream_UsesBoundedMemory(t *testing.T) {
 	m := &heapMeasuringService{fastService: fastService{newFake()}, every: jobs / 10}
 	body := &repeated{text: `{"id": "a", "body_text": "` + strings.Repeat("x", large) + "\"}\n", n: jobs}
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", body)
-	r.Header.Set("Content-Type", content.ContentTypeNDJSON)
+	r.Header.Set("Content-Type", request.ContentTypeNDJSON)
 	w := &lineCounter{header: make(http.Header)}
 	before := heap()
 	handlerOf(m).ServeHTTP(w, r)

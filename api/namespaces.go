@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -59,11 +58,11 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ifRevision, err := content.IfRevision(r)
+	ifRevision, err := request.IfRevision(r)
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, request.MaxTokenBytes)
+	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (a *api) putNamespace(w http.ResponseWriter, r *http.Request) error {
 // deleteNamespace removes a namespace that is not in use, and with purge=true its schedules, jobs, topics and lanes
 // before.
 func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
-	name, ifRevision, err := content.Bodiless(r, request.PathNamespace)
+	name, ifRevision, err := request.Bodiless(r, request.PathNamespace)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package api
 import (
 	"encoding/json"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -14,12 +14,12 @@ func redactCallback(payload []byte) []byte {
 	if !json.Valid(payload) {
 		return payload
 	}
-	if payload = content.SkipSpace(payload); payload[0] != '{' {
+	if payload = request.SkipSpace(payload); payload[0] != '{' {
 		return payload
 	}
 	o := new(response.Buffer)
 	o.Open()
-	for name, value := range content.Members(payload) {
+	for name, value := range request.Members(payload) {
 		if value[0] == '{' {
 			value = redactHeaders(value, job.SecretHeader)
 		}
@@ -38,13 +38,13 @@ func redactChange(change []byte) []byte {
 func redactHeaders(object []byte, isSecret func(name string) bool) []byte {
 	o := new(response.Buffer)
 	o.Open()
-	for name, value := range content.Members(object) {
+	for name, value := range request.Members(object) {
 		if string(name) != "headers" && string(name) != "response_headers" || value[0] != '{' {
 			o.Member(string(name), value)
 			continue
 		}
 		o.Object(string(name))
-		for header, values := range content.Members(value) {
+		for header, values := range request.Members(value) {
 			if isSecret(string(header)) {
 				values = []byte(`"` + response.Redacted + `"`)
 			}

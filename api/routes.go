@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -42,10 +41,10 @@ type option func(*endpoint)
 func query(names ...string) option { return func(e *endpoint) { e.parameters = names } }
 
 // ofSettings marks changes of settings.
-func ofSettings(e *endpoint) { e.conditions, e.audited = content.SettingsConditions, true }
+func ofSettings(e *endpoint) { e.conditions, e.audited = request.SettingsConditions, true }
 
 // ofOneJob marks changes of a job.
-func ofOneJob(e *endpoint) { e.conditions = content.JobConditions }
+func ofOneJob(e *endpoint) { e.conditions = request.JobConditions }
 
 func always(e *endpoint) { e.always = true }
 
@@ -211,10 +210,10 @@ func (a *api) methods(r route) http.Handler {
 			}
 		}
 		if method != http.MethodGet {
-			if err := content.CheckConditions(req, found.conditions); err != nil {
+			if err := request.CheckConditions(req, found.conditions); err != nil {
 				return err
 			}
-			if err := content.CheckEncoding(w, req); err != nil {
+			if err := request.CheckEncoding(w, req); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -22,7 +21,7 @@ const maxSchedules = 100
 func (a *api) scheduleEndpoints() []endpoint {
 	const schedule = "/v1/schedules/{schedule}"
 	preview := query("cron", "timezone", "every", "offset", "starts_at", "ends_at", "from", "limit")
-	conditional := func(e *endpoint) { e.conditions = content.SettingsConditions }
+	conditional := func(e *endpoint) { e.conditions = request.SettingsConditions }
 	return []endpoint{
 		at("GET /v1/schedules", access.ReadSchedule, ofItems, a.on(onStore.schedules), paged()),
 		at("GET /v1/schedules/preview", access.ReadSchedule, ofNone, a.preview, preview),
@@ -46,7 +45,7 @@ func (a onStore) putSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, content.Limit(store.MaxScheduleBody))
+	text, err := request.ReadJSON(w, r, request.Limit(store.MaxScheduleBody))
 	if err != nil {
 		return err
 	}
@@ -172,7 +171,7 @@ func (a onStore) writeSchedule(
 	) (store.Schedule, error),
 	change func(*store.Schedule) error,
 ) error {
-	ifRevision, err := content.IfRevision(r)
+	ifRevision, err := request.IfRevision(r)
 	if err != nil {
 		return err
 	}
@@ -188,7 +187,7 @@ func (a onStore) writeSchedule(
 func (a onStore) runSchedule(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathSchedule(r)
 	if err == nil {
-		err = content.RequireNoBody(r)
+		err = request.RequireNoBody(r)
 	}
 	if err != nil {
 		return err
@@ -206,7 +205,7 @@ func (a onStore) runSchedule(w http.ResponseWriter, r *http.Request) error {
 
 // deleteSchedule removes a schedule.
 func (a onStore) deleteSchedule(w http.ResponseWriter, r *http.Request) error {
-	name, ifRevision, err := content.Bodiless(r, request.PathSchedule)
+	name, ifRevision, err := request.Bodiless(r, request.PathSchedule)
 	if err == nil {
 		err = noSchedule(a.store.DeleteSchedule(r.Context(), namespaceOf(r), name,
 			ifRevision, checkScheduleOf(r)))

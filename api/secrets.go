@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -27,11 +26,11 @@ func (a onStore) addSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ifRevision, err := content.IfRevision(r)
+	ifRevision, err := request.IfRevision(r)
 	if err != nil {
 		return err
 	}
-	text, err := content.ReadOptionalJSON(w, r, request.MaxSecretBytes)
+	text, err := request.ReadOptionalJSON(w, r, request.MaxSecretBytes)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (a onStore) secrets(w http.ResponseWriter, r *http.Request) error {
 
 // removeSecret removes a secret.
 func (a onStore) removeSecret(w http.ResponseWriter, r *http.Request) error {
-	owner, ifRevision, err := content.Bodiless(r, request.PathQueue)
+	owner, ifRevision, err := request.Bodiless(r, request.PathQueue)
 	if err != nil {
 		return err
 	}

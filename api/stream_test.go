@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/testkit"
@@ -118,7 +117,7 @@ func TestStream_WithoutJobsHasNoResults(t *testing.T) {
 		require.Empty(t, streamed(t, handlerOf(f), body))
 		f.requireUnchanged(t)
 	}
-	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", content.ContentTypeNDJSON)
+	w := call(t, handlerOf(newFake()), http.MethodPost, "/v1/batch", "", "Content-Type", request.ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Empty(t, w.Body.String())
 }
@@ -147,7 +146,7 @@ func TestStream_AnswersLikeABatch(t *testing.T) {
 	jobs := []string{`{"id": "new"}`, `{"id": "old"}`, `{"id": "other"}`, `{"id": "down"}`, `{"id": "a.b"}`, `5`}
 	whole := call(t, handlerOf(f), http.MethodPost, "/v1/batch", `{"jobs": [`+strings.Join(jobs, ",")+`]}`)
 	lines := call(t, handlerOf(g), http.MethodPost, "/v1/batch", strings.Join(jobs, "\n"), "Content-Type",
-		content.ContentTypeNDJSON)
+		request.ContentTypeNDJSON)
 	require.Equal(t, whole.Body.String(),
 		`{"results":[`+strings.ReplaceAll(strings.TrimSpace(lines.Body.String()), "\n", ",")+"]}\n")
 	require.Len(t, resultsIn(t, lines.Body.Bytes()), 6)

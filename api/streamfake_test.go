@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -67,7 +67,7 @@ func resultsIn(t testing.TB, answer []byte) []lineResult {
 // streamed sends NDJSON in one piece and reads its results.
 func streamed(t testing.TB, h http.Handler, body string) []lineResult {
 	t.Helper()
-	w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", content.ContentTypeNDJSON)
+	w := call(t, h, http.MethodPost, "/v1/batch", body, "Content-Type", request.ContentTypeNDJSON)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, "application/x-ndjson", w.Header().Get("Content-Type"))
 	return resultsIn(t, w.Body.Bytes())

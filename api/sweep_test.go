@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/content"
+	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -31,7 +31,7 @@ func TestRoutes_AnswerByTheOpenAPISchemaWhateverIsSent(t *testing.T) {
 	}
 	types := []string{
 		"", "application/json", "text/plain", "application/x-www-form-urlencoded",
-		"application/merge-patch+json", content.ContentTypeNDJSON,
+		"application/merge-patch+json", request.ContentTypeNDJSON,
 	}
 	headers := [][]string{
 		nil,

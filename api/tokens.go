@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -23,7 +22,7 @@ func (a *api) tokenEndpoints() []endpoint {
 
 // createToken creates a token. Its answer is the only one that contains the token.
 func (a *api) createToken(w http.ResponseWriter, r *http.Request) error {
-	text, err := content.ReadJSON(w, r, request.MaxTokenBytes)
+	text, err := request.ReadJSON(w, r, request.MaxTokenBytes)
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (a *api) token(w http.ResponseWriter, r *http.Request) error {
 
 // revokeToken removes a token.
 func (a *api) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	if err := content.RequireNoBody(r); err != nil {
+	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
 	if err := a.service.RevokeToken(r.Context(), tokenNamespace(r), r.PathValue("id")); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -111,7 +110,7 @@ func (a onStore) decodeTopic(
 	if err := q.Err(); err != nil {
 		return err
 	}
-	text, err := content.ReadJSON(w, r, maxPolicy)
+	text, err := request.ReadJSON(w, r, maxPolicy)
 	if err != nil {
 		return err
 	}
@@ -151,10 +150,10 @@ func (a onStore) deleteTopic(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := content.RequireNoBody(r); err != nil {
+	if err := request.RequireNoBody(r); err != nil {
 		return err
 	}
-	if deletion.IfRevision, err = content.IfRevision(r); err != nil {
+	if deletion.IfRevision, err = request.IfRevision(r); err != nil {
 		return err
 	}
 	done, err := a.store.DeleteTopic(r.Context(), deletion)
@@ -224,7 +223,7 @@ func (a onStore) changeTopic(
 	w http.ResponseWriter, r *http.Request, name string, dry, defaults bool,
 	change func(policy.Topic) (policy.Topic, *response.Problem), write writeTopic,
 ) error {
-	ifRevision, err := content.IfRevision(r)
+	ifRevision, err := request.IfRevision(r)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -144,7 +143,7 @@ func (a onStore) work(w http.ResponseWriter, r *http.Request) error {
 func (a onStore) stopWork(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.findWork(r)
 	if err == nil {
-		err = content.RequireNoBody(r)
+		err = request.RequireNoBody(r)
 	}
 	if err == nil {
 		found, err = a.store.StopWork(r.Context(), namespaceOf(r), found.ID, actorOf(r.Context()))

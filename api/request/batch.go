@@ -3,7 +3,6 @@ package request
 import (
 	"fmt"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -33,7 +32,7 @@ func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
 	if p := d.problem(nil); p != nil {
 		return nil, 0, p
 	}
-	for range content.Elements(jobs) {
+	for range Elements(jobs) {
 		n++
 	}
 	if n > MaxBatchJobs {

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 )
@@ -75,7 +74,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 		var few [24][]byte
 		seen := few[:0]
 		var many map[string]bool
-		for name, value := range content.Members(raw) {
+		for name, value := range Members(raw) {
 			twice := false
 			switch {
 			case len(many) > maxEntries:
@@ -107,7 +106,7 @@ func (d *decoder) object(at string, raw []byte) iter.Seq2[[]byte, []byte] {
 
 // wrongType adds the error of a value of the wrong type.
 func (d *decoder) wrongType(at string, raw []byte, wanted string) {
-	d.AddError(at, "must be "+wanted+", not "+content.TypeOf(raw))
+	d.AddError(at, "must be "+wanted+", not "+TypeOf(raw))
 }
 
 func isNull(raw []byte) bool { return raw[0] == 'n' }

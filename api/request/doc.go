@@ -1,4 +1,5 @@
-// Package request reads the API's requests: fields of JSON, parameters and paths.
+// Package request reads the API's requests: bodies of bounded size, fields of JSON, parameters, paths, and the
+// conditions of If-Match and If-None-Match.
 //
 // It reads strictly. Unknown fields, values out of range and duplicate keys are refused with a *response.Problem, which
 // lists every invalid field of the request. A job's body is taken byte for byte. Client errors never contain a secret

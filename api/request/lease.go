@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -25,7 +24,7 @@ func ReadLease(w http.ResponseWriter, r *http.Request) (store.LeaseRequest, erro
 	if err != nil {
 		return store.LeaseRequest{}, err
 	}
-	text, err := content.ReadOptionalJSON(w, r, maxLeaseBytes)
+	text, err := ReadOptionalJSON(w, r, maxLeaseBytes)
 	if err != nil {
 		return store.LeaseRequest{}, err
 	}
@@ -119,7 +118,7 @@ var LeaseLists = [...]struct {
 
 // ReadLeases reads a request that settles leases.
 func ReadLeases(w http.ResponseWriter, r *http.Request) (LeasesRequest, error) {
-	text, err := content.ReadJSON(w, r, maxLeaseBytes)
+	text, err := ReadJSON(w, r, maxLeaseBytes)
 	if err != nil {
 		return LeasesRequest{}, err
 	}
@@ -205,7 +204,7 @@ func (f *LeasesRequest) readReports(at string, raw []byte, result store.LeaseRes
 		f.wrongType(at, raw, "an array of objects")
 		return
 	}
-	for i, value := range content.Elements(raw) {
+	for i, value := range Elements(raw) {
 		if len(f.Reports) == store.MaxBatch {
 			f.AddError(at, fmt.Sprintf("must be at most %d leases in all lists together", store.MaxBatch))
 			return

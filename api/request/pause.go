@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 )
@@ -16,7 +15,7 @@ const maxPauseBytes = 16 << 10
 
 // ReadPause reads a request to pause a topic, a lane or a schedule, and returns its note. The body is optional.
 func ReadPause(w http.ResponseWriter, r *http.Request) (note string, err error) {
-	text, err := content.ReadOptionalJSON(w, r, maxPauseBytes)
+	text, err := ReadOptionalJSON(w, r, maxPauseBytes)
 	if err != nil || text == nil {
 		return "", err
 	}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -17,12 +16,12 @@ func ReadRevival(w http.ResponseWriter, r *http.Request) (store.Revival, error) 
 	ref, err := PathJob(r)
 	revival := store.Revival{Ref: ref}
 	if err == nil {
-		revival.IfVersion, err = content.IfMatch(r)
+		revival.IfVersion, err = IfMatch(r)
 	}
 	if err != nil {
 		return revival, err
 	}
-	text, err := content.ReadOptionalJSON(w, r, maxRevivalBytes)
+	text, err := ReadOptionalJSON(w, r, maxRevivalBytes)
 	if err != nil || text == nil {
 		return revival, err
 	}

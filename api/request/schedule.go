@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/schedule"
@@ -241,7 +240,7 @@ func (q *Query) duration(name string) time.Duration {
 func ReadBackfill(
 	w http.ResponseWriter, r *http.Request, now time.Time,
 ) (order store.Backfill, dryRun bool, err error) {
-	text, err := content.ReadJSON(w, r, maxBackfillBytes)
+	text, err := ReadJSON(w, r, maxBackfillBytes)
 	if err != nil {
 		return order, false, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
 	"github.com/ringback/ringback/policy"
@@ -14,7 +13,7 @@ import (
 
 // text reads a string.
 func (d *decoder) text(at string, raw []byte) string {
-	text, ok := content.Text(raw)
+	text, ok := Text(raw)
 	if !ok {
 		d.wrongType(at, raw, "a string")
 	}
@@ -75,7 +74,7 @@ func (d *decoder) duration(at string, raw []byte) time.Duration {
 	var err error
 	switch {
 	case raw[0] == '"':
-		span, err = units.ParseDuration(content.Unquote(raw))
+		span, err = units.ParseDuration(Unquote(raw))
 	case isNumber(raw):
 		span, err = units.ParseSeconds(string(raw))
 	default:
@@ -93,7 +92,7 @@ func (d *decoder) size(at string, raw []byte) int64 {
 	if raw[0] != '"' {
 		return d.integer(at, raw)
 	}
-	n, err := units.ParseSize(content.Unquote(raw))
+	n, err := units.ParseSize(Unquote(raw))
 	if err != nil {
 		d.AddError(at, err.Error())
 	}
@@ -143,7 +142,7 @@ func (d *decoder) ladder(at string, raw []byte) policy.Ladder {
 		d.wrongType(at, raw, "an array of durations")
 		return nil
 	}
-	for i, value := range content.Elements(raw) {
+	for i, value := range Elements(raw) {
 		switch {
 		case i == maxEntries:
 			return rungs
@@ -168,11 +167,11 @@ func (d *decoder) texts(at string, raw []byte) []string {
 		d.wrongType(at, raw, "an array of strings")
 		return all
 	}
-	for i, value := range content.Elements(raw) {
+	for i, value := range Elements(raw) {
 		if i == maxEntries {
 			return all
 		}
-		if text, ok := content.Text(value); ok {
+		if text, ok := Text(value); ok {
 			all = append(all, text)
 		} else {
 			d.wrongType(at+"/"+strconv.Itoa(i), value, "a string")
@@ -188,7 +187,7 @@ func (d *decoder) labels(at string, raw []byte) map[string]string {
 		if len(all) > job.MaxLabels { // too many, which is refused later
 			break
 		}
-		if text, ok := content.Text(value); ok {
+		if text, ok := Text(value); ok {
 			all[string(name)] = text
 		} else {
 			d.wrongType(job.JSONPointer(at, string(name)), value, "a string")
@@ -216,7 +215,7 @@ func (d *decoder) headers(at string, raw []byte) map[string][]string {
 func (d *decoder) header(at string, name, value []byte) []string {
 	switch value[0] {
 	case '"':
-		if text, ok := content.Text(value); ok {
+		if text, ok := Text(value); ok {
 			return []string{text}
 		}
 	case '[':

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringback/ringback/api/content"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -126,7 +125,7 @@ func (f *WorkRequest) readEdit(raw []byte, now time.Time) {
 	}
 	edit := e.edit()
 	f.Edit, f.change.members = &edit, make(map[string][]byte)
-	for name, value := range content.Members(raw) {
+	for name, value := range Members(raw) {
 		f.change.members[string(name)] = value
 	}
 }
@@ -244,14 +243,14 @@ func (d *decoder) ids(at string, raw []byte) []string {
 		return nil
 	}
 	all, seen := []string{}, make(map[string]bool)
-	for i, value := range content.Elements(raw) {
+	for i, value := range Elements(raw) {
 		if i == MaxSelectedIDs {
 			d.AddError(at, fmt.Sprintf("must be at most %d", MaxSelectedIDs))
 			return nil
 		}
 		id := ""
 		if value[0] == '"' {
-			id = content.Unquote(value)
+			id = Unquote(value)
 		}
 		if !job.IsID(id) {
 			d.AddError(at+"/"+strconv.Itoa(i), "must be the id of a job")
@@ -284,7 +283,7 @@ func readOrder(
 	if err := q.Err(); err != nil {
 		return WorkRequest{}, err
 	}
-	text, err := content.ReadJSON(w, r, maxSelection)
+	text, err := ReadJSON(w, r, maxSelection)
 	if err != nil {
 		return WorkRequest{}, err
 	}

@@ -414,24 +414,19 @@ var plan = []row{
 		ours:   []string{"api/response", "internal/logs"},
 	},
 	{
-		pkg:    "api/content",
-		reason: "bodies and conditions, whatever fields they concern",
-		ours:   []string{"api/limits", "api/response", "internal/utf8text", "job", "store"},
-	},
-	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
 		ours: []string{
-			"api/content", "api/response", "dispatcher/livetail", "internal/access", "internal/fileread", "job",
-			"job/schedule", "job/units", "policy", "sign", "store",
+			"api/limits", "api/response", "dispatcher/livetail", "internal/access", "internal/fileread",
+			"internal/utf8text", "job", "job/schedule", "job/units", "policy", "sign", "store",
 		},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"api/content", "api/limits", "api/request", "api/response", "dispatcher/livetail", "internal/access",
-			"internal/logs", "internal/utf8text", "job", "job/schedule", "policy", "sign", "store",
+			"api/limits", "api/request", "api/response", "dispatcher/livetail", "internal/access", "internal/logs",
+			"internal/utf8text", "job", "job/schedule", "policy", "sign", "store",
 		},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},

@@ -2,7 +2,7 @@
 //
 // CheckJSON refuses invalid text with a *response.Problem. The other functions take text that it has accepted.
 
-package content
+package request
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package content
+package request
 
 import (
 	"net/http"
