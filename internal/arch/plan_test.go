@@ -104,18 +104,11 @@ var plan = []row{
 		ours:   []string{"job", "policy", "store"},
 	},
 	{
-		pkg: "store/sqlite/file",
-		reason: "the files of a database: paths, locks, and whether they are still the same; opens no " +
-			"connection, knows no jobs",
-		ours:   []string{"store"},
-		others: []string{"github.com/gofrs/flock"},
-	},
-	{
 		pkg: "store/sqlite/db",
-		reason: "one SQLite file in use: connections, the writer, readers, log, copies; knows neither jobs " +
-			"nor their tables",
-		ours:   []string{"store", "store/sqlite/file"},
-		others: []string{"modernc.org/sqlite"},
+		reason: "one SQLite file in use: its files and their locks, connections, the writer, readers, log, " +
+			"copies; knows neither jobs nor their tables",
+		ours:   []string{"store"},
+		others: []string{"github.com/gofrs/flock", "modernc.org/sqlite"},
 	},
 	{
 		pkg:    "store/sqlite/clock",
@@ -375,7 +368,7 @@ var plan = []row{
 		reason: "findings and bounded checks; given what it looks at, and knows no engine and no flags",
 		ours: []string{
 			"internal/fileread", "internal/utf8text", "sign", "store/redis/connect", "store/redis/layout",
-			"store/sqlite/db", "store/sqlite/file", "store/sqlite/table",
+			"store/sqlite/db", "store/sqlite/table",
 		},
 		others: []string{"github.com/redis/go-redis/v9"},
 	},

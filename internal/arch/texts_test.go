@@ -29,7 +29,7 @@ var otherReaders = map[string]string{
 	"cli/contextfile.go":                "TOML, whose decoder skips the mark and names UTF-16",
 	"dispatcher/secrets/credentials.go": "PEM that api/request has read",
 	"store/sqlite/db/log.go":            "a database",
-	"store/sqlite/file/disk.go":         "a folder",
+	"store/sqlite/db/disk.go":           "a folder",
 }
 
 func TestTexts_AreReadByThoseWhoKnowEncodings(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/file"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -35,11 +34,11 @@ func CheckSQLite(subject, path string) []Check {
 	}, {
 		Subject: subject, Names: []Name{SQLiteSpace},
 		Run: func(context.Context) ([]Finding, error) {
-			path, err := file.Resolve(path)
+			path, err := db.Resolve(path)
 			if err != nil {
 				return nil, err // it is the whole of it
 			}
-			free, err := file.FreeSpace(filepath.Dir(path))
+			free, err := db.FreeSpace(filepath.Dir(path))
 			if err != nil {
 				return nil, err // it is the whole of it
 			}
@@ -53,15 +52,15 @@ func CheckSQLite(subject, path string) []Check {
 
 // checkFiles looks at the files' places, owners and modes.
 func checkFiles(path string) Finding {
-	path, err := file.Resolve(path)
+	path, err := db.Resolve(path)
 	if err != nil {
 		return fault("Correct --store.", "%v", err)
 	}
-	if err := file.Check(path); err != nil {
+	if err := db.CheckWritable(path); err != nil {
 		return fault("Correct --store, or make the folder and its files those of the user of the service "+
 			"(chown -R).", "%v", err)
 	}
-	exposed, err := file.Exposed(path)
+	exposed, err := db.Exposed(path)
 	if err != nil {
 		return unknown("Run ringback doctor as the user of the service.", "%v", err)
 	}
@@ -96,7 +95,7 @@ func judgeSpace(free, used int64) Finding {
 
 // sizeOf returns the size of the database's files in bytes.
 func sizeOf(path string) (n int64) {
-	for _, suffix := range file.Suffixes {
+	for _, suffix := range db.Suffixes {
 		if info, err := os.Stat(path + suffix); err == nil {
 			n += info.Size()
 		}
@@ -109,7 +108,7 @@ var errNone = errors.New("there is no database yet")
 
 // checkDatabase opens the database as ringback verify does.
 func checkDatabase(ctx context.Context, path string) (found []Finding, err error) {
-	if path, err = file.Resolve(path); err != nil {
+	if path, err = db.Resolve(path); err != nil {
 		return nil, err // it is the whole of it
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +125,7 @@ func checkDatabase(ctx context.Context, path string) (found []Finding, err error
 		func(v []driver.Value) error { mode = db.Text(v[0]); return nil }); err != nil {
 		return found, db.Unavailable(err)
 	}
-	return slices.Concat(found, SQLiteLog.of(judgeLog(mode, file.LogBytes(path))),
+	return slices.Concat(found, SQLiteLog.of(judgeLog(mode, db.LogBytes(path))),
 		SQLiteIntegrity.of(checkIntegrity(ctx, f))), nil
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store/sqlite"
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/file"
 	"github.com/ringback/ringback/store/sqlite/table"
 )
 
@@ -85,7 +84,7 @@ func TestCheck_OfADatabaseInUse(t *testing.T) {
 // contents returns the files of a database.
 func contents(t *testing.T, path string) (all []string) {
 	t.Helper()
-	for _, suffix := range []string{"", file.WAL} {
+	for _, suffix := range []string{"", db.WAL} {
 		text, err := os.ReadFile(path + suffix)
 		require.NoError(t, err)
 		all = append(all, string(text))
@@ -153,9 +152,9 @@ func TestCheck_OfWhatIsInTheFile(t *testing.T) {
 func TestCheck_OfALogThatBelongsToAnotherFile(t *testing.T) {
 	_, used := open(t)
 	before := closed(t)
-	log, err := os.ReadFile(used + file.WAL)
+	log, err := os.ReadFile(used + db.WAL)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(before+file.WAL, log, 0o600))
+	require.NoError(t, os.WriteFile(before+db.WAL, log, 0o600))
 	found := runSQLite(t, before)
 	requireSQLiteFinding(t, found, SQLiteLog, Fault, "does not belong to the database")
 	requireSQLiteFinding(t, found, SQLiteSchema, Unknown, "could not be checked")

@@ -12,7 +12,6 @@ import (
 	engine "modernc.org/sqlite"
 
 	"github.com/ringback/ringback/store/sqlite/db"
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 const commitSQL, beginSQL = "COMMIT", "BEGIN IMMEDIATE"
@@ -172,7 +171,7 @@ func dial(t testing.TB, path string) driverConn {
 // shell runs SQL on a file without a store.
 func shell(t testing.TB, path, sql string) {
 	t.Helper()
-	require.NoError(t, file.Create(path))
+	require.NoError(t, db.Create(path))
 	c := dial(t, path)
 	_, err := c.ExecContext(t.Context(), sql, nil)
 	require.NoError(t, err)

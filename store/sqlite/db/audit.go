@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // A File is a database that is read beside the process that uses it, or changed while none does. It is used by one
@@ -17,12 +15,12 @@ type File struct {
 	// InUse says whether another process used the database when it was opened. A File that may be changed has no other
 	// user.
 	InUse bool
-	lock  *file.Lock // nil: the file may only be read
+	lock  *fileLock // nil: the file may only be read
 }
 
 // OpenFile opens an existing database. With change it locks it, and fails while a process uses it.
 func OpenFile(ctx context.Context, schema Schema, path string, change bool, log *slog.Logger) (_ *File, err error) {
-	if path, err = file.Resolve(path); err != nil {
+	if path, err = Resolve(path); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -35,12 +33,12 @@ func OpenFile(ctx context.Context, schema Schema, path string, change bool, log 
 		}
 	}()
 	if change {
-		if f.lock, err = file.Acquire(ctx, path, false, log); err != nil {
+		if f.lock, err = acquireLock(ctx, path, false, log); err != nil {
 			return nil, err
 		}
 		err = checkLog(ctx, path)
 	} else {
-		err = file.WithoutOwner(path, func() error {
+		err = withoutOwner(path, func() error {
 			f.InUse = false
 			return checkLog(ctx, path)
 		})

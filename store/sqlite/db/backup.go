@@ -13,8 +13,6 @@ import (
 	"time"
 
 	lib "modernc.org/sqlite/lib"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // A Copy is the result of Backup or Restore.
@@ -28,7 +26,7 @@ type Copy struct {
 // Backup copies a database, in use or not, to a file that must not exist, and checks the copy. The copy is one state of
 // the database and needs no log; its owner alone can read it. Meanwhile the log of a database in use grows.
 func Backup(ctx context.Context, schema Schema, path, to string) (Copy, error) {
-	path, err := file.Resolve(path)
+	path, err := Resolve(path)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -51,7 +49,7 @@ func Backup(ctx context.Context, schema Schema, path, to string) (Copy, error) {
 // checkLogUnlessInUse is checkLog for a database that no other process uses. Another process has checked the log, which
 // cannot be read while it is written.
 func checkLogUnlessInUse(ctx context.Context, path string) error {
-	return file.WithoutOwner(path, func() error { return checkLog(ctx, path) })
+	return withoutOwner(path, func() error { return checkLog(ctx, path) })
 }
 
 // Restore replaces a database by a copy of another file: a backup, or the files of a database that was not in use. The
@@ -59,17 +57,17 @@ func checkLogUnlessInUse(ctx context.Context, path string) error {
 // at from stays as it is. The former database is moved aside with its log. Restore fails while a process uses the
 // database.
 func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Logger) (_ Copy, err error) {
-	if from, err = file.Resolve(from); err != nil {
+	if from, err = Resolve(from); err != nil {
 		return Copy{}, err
 	}
-	if path, err = file.Resolve(path); err != nil {
+	if path, err = Resolve(path); err != nil {
 		return Copy{}, err
 	}
 	source, err := os.Stat(from)
 	if err != nil {
 		return Copy{}, fmt.Errorf("find the backup: %w", err)
 	}
-	lock, err := file.Acquire(ctx, path, true, log)
+	lock, err := acquireLock(ctx, path, true, log)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -81,7 +79,7 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 		return Copy{}, err
 	}
 	restored := path + ".restoring"
-	if err := file.Remove(restored); err != nil { // of a restore that was interrupted
+	if err := removeFile(restored); err != nil { // of a restore that was interrupted
 		return Copy{}, err
 	}
 	jobs, err := copyDatabase(ctx, schema, from, restored)
@@ -95,7 +93,7 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 	if err := os.Rename(restored, path); err != nil {
 		return Copy{}, fmt.Errorf("put the copy into its place: %w", err)
 	}
-	return Copy{Path: path, Jobs: jobs, Aside: aside}, file.SyncName(path)
+	return Copy{Path: path, Jobs: jobs, Aside: aside}, syncName(path)
 }
 
 // moveAside gives a database and its log another name, which it returns; empty: there was nothing in it. The database
@@ -104,18 +102,18 @@ func Restore(ctx context.Context, schema Schema, from, path string, log *slog.Lo
 func moveAside(path string, now time.Time) (aside string, err error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		// A log without a database is kept, too.
-		if _, err := os.Stat(path + file.WAL); err != nil {
-			return "", file.Remove(path + file.SHM)
+		if _, err := os.Stat(path + WAL); err != nil {
+			return "", removeFile(path + SHM)
 		}
 	}
 	aside = path + ".before-" + now.UTC().Format("20060102T150405.000Z")
 	if err := os.Link(path, aside); err != nil {
 		return "", fmt.Errorf("keep the database that was there: %w", err)
 	}
-	if err := os.Rename(path+file.WAL, aside+file.WAL); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(path+WAL, aside+WAL); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("keep the log that was there: %w", err)
 	}
-	return aside, file.Remove(path + file.SHM)
+	return aside, removeFile(path + SHM)
 }
 
 // copyDatabase writes one state of a database to another file, whole or not at all, and counts its rows.
@@ -129,15 +127,15 @@ func copyDatabase(ctx context.Context, schema Schema, from, to string) (jobs int
 		return 0, err
 	}
 	partial := to + ".partial"
-	if err := file.Remove(partial); err != nil {
+	if err := removeFile(partial); err != nil {
 		return 0, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, file.Remove(partial), file.Remove(partial+"-journal"))
+			err = errors.Join(err, removeFile(partial), removeFile(partial+"-journal"))
 		}
 	}()
-	if err := file.Create(partial); err != nil { // for its owner alone
+	if err := Create(partial); err != nil { // for its owner alone
 		return 0, err
 	}
 	if err := c.ints(ctx, "VACUUM INTO '"+strings.ReplaceAll(partial, "'", "''")+"'"); err != nil {
@@ -146,13 +144,13 @@ func copyDatabase(ctx context.Context, schema Schema, from, to string) (jobs int
 	if jobs, err = verifyCopy(ctx, schema, partial); err != nil {
 		return 0, err
 	}
-	if err := file.Sync(partial); err != nil {
+	if err := syncFile(partial); err != nil {
 		return 0, err
 	}
 	if err := os.Rename(partial, to); err != nil {
 		return 0, fmt.Errorf("name the copy: %w", err)
 	}
-	return jobs, file.SyncName(to)
+	return jobs, syncName(to)
 }
 
 // connectToCopy opens a database, in use or not, to read all of it. It changes neither the file nor its log.
@@ -166,7 +164,7 @@ func connectToCopy(path string) (*Conn, error) {
 		return c, nil
 	}
 	err = errors.Join(err, c.close())
-	if info, missing := os.Stat(path + file.WAL); primaryCode(err) == lib.SQLITE_CANTOPEN &&
+	if info, missing := os.Stat(path + WAL); primaryCode(err) == lib.SQLITE_CANTOPEN &&
 		(missing != nil || info.Size() == 0) {
 		return connectImmutable(path) // in a folder where nothing can be written, so nobody writes it
 	}

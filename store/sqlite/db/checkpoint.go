@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // The log (-wal) is moved into the database by a separate connection, so that no commit has to wait for it. If the log
@@ -24,7 +22,7 @@ const (
 const LargeLog = 4 * truncateAbove
 
 // LogBytes returns the size of the log; 0: there is none.
-func (d *DB) LogBytes() int64 { return file.LogBytes(d.path) }
+func (d *DB) LogBytes() int64 { return LogBytes(d.path) }
 
 // countWritten counts written pages and signals the checkpointer after checkpointPages. Only the writer calls it.
 func (d *DB) countWritten(pages int) {

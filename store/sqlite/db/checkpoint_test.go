@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 func sizeOf(t *testing.T, path string) int64 {
@@ -45,7 +43,7 @@ func TestCheckpoint_KeepsTheLogSmallUnderLoad(t *testing.T) {
 	var largest int64
 	for range 60 {
 		require.NoError(t, d.Submit(t.Context(), insertCall(100, 10_000)))
-		largest = max(largest, sizeOf(t, o.Path+file.WAL))
+		largest = max(largest, sizeOf(t, o.Path+WAL))
 	}
 	require.Greater(t, sizeOf(t, o.Path), int64(40<<20), "what was written")
 	require.Less(t, largest, int64(24<<20), "the log")
@@ -86,7 +84,7 @@ func TestTruncateLog_DoesNotWaitForReaders(t *testing.T) {
 	require.Less(t, fastest, waiting)
 	require.NoError(t, reader.close())
 	inWriter(t, d, func() { d.truncateLog() })
-	require.Zero(t, sizeOf(t, o.Path+file.WAL))
+	require.Zero(t, sizeOf(t, o.Path+WAL))
 }
 
 func TestCheckpoint_NamesAReaderThatKeepsTheLogAndShrinksItAfterwards(t *testing.T) {
@@ -117,7 +115,7 @@ func TestStart_ShrinksTheLogOfTheLastProcess(t *testing.T) {
 		require.NoError(t, first.Close())
 		_, err := shell.Exec(endRead)
 		require.NoError(t, err)
-		require.Greater(t, sizeOf(t, o.Path+file.WAL), int64(8<<20), "the shell has the file open")
+		require.Greater(t, sizeOf(t, o.Path+WAL), int64(8<<20), "the shell has the file open")
 		d := openWithSmallLog(t, o)
 		synctest.Wait()
 		require.Zero(t, d.LogBytes())

@@ -13,7 +13,6 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // Options are the options of Open. All but Driver are required.
@@ -36,8 +35,8 @@ type DB struct {
 	log     *slog.Logger
 	now     func() int64
 	driver  driver.Driver
-	lock    *file.Lock
-	files   *file.Watch
+	lock    *fileLock
+	files   *fileWatch
 	health  *health
 	readers chan *Conn // idle; nil: not open yet
 
@@ -65,7 +64,7 @@ type DB struct {
 
 // open locks and opens a database, or makes it.
 func open(ctx context.Context, o Options) (_ *DB, err error) {
-	path, err := file.Resolve(o.Path)
+	path, err := Resolve(o.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 		log:     o.Logger,
 		now:     o.Now,
 		driver:  cmp.Or(o.Driver, sqliteDriver),
-		files:   file.NewWatch(path),
+		files:   newWatch(path),
 		health:  newHealth(o.Logger, path),
 		readers: newReaders(),
 		closing: make(chan struct{}),
@@ -84,7 +83,7 @@ func open(ctx context.Context, o Options) (_ *DB, err error) {
 
 		truncateAbove: truncateAbove, largeLog: LargeLog,
 	}
-	if d.lock, err = file.Acquire(ctx, path, false, o.Logger); err != nil {
+	if d.lock, err = acquireLock(ctx, path, false, o.Logger); err != nil {
 		return nil, err
 	}
 	defer func() {

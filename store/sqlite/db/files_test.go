@@ -8,11 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 func TestFiles_RemovedOrReplacedWhileInUse(t *testing.T) {
-	for _, suffix := range file.Suffixes {
+	for _, suffix := range Suffixes {
 		for _, c := range []struct {
 			name, says string
 			do         func(t *testing.T, path string)
@@ -71,7 +70,7 @@ func TestFiles_BrokenConnectionIsNotReplacedByOneToAnotherFile(t *testing.T) {
 	require.NoError(t, os.Rename(o.Path+".aside", o.Path))
 	require.NoError(t, d.Submit(t.Context(), updateCall()))
 	add(t, d, 1)
-	require.NoError(t, os.Rename(o.Path+file.WAL, o.Path+"-wal.aside"))
+	require.NoError(t, os.Rename(o.Path+WAL, o.Path+"-wal.aside"))
 	require.Error(t, d.Submit(t.Context(), insertCall(1, 1)), "the files of the new connection are watched")
-	require.NoError(t, os.Rename(o.Path+"-wal.aside", o.Path+file.WAL))
+	require.NoError(t, os.Rename(o.Path+"-wal.aside", o.Path+WAL))
 }

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ringback/ringback/internal/testkit"
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -190,7 +189,7 @@ func openReader(t *testing.T, path string) *Conn {
 // shell runs SQL on a file without opening it as a database.
 func shell(t *testing.T, path, sql string) {
 	t.Helper()
-	require.NoError(t, file.Create(path))
+	require.NoError(t, Create(path))
 	c := dial(t, path, false)
 	require.NoError(t, c.execText(sql))
 	require.NoError(t, c.close())

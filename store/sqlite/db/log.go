@@ -12,8 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // SQLite replays a write-ahead log over any file that it finds beside it. If the log was written for another file, for
@@ -68,7 +66,7 @@ func (d *DB) markNewLog() {
 
 // logSalt reads the salt in the header of a log, which changes whenever the log begins anew; 0: there is no log.
 func logSalt(path string) uint64 {
-	log, err := os.Open(path + file.WAL)
+	log, err := os.Open(path + WAL)
 	if err != nil {
 		return 0
 	}
@@ -101,7 +99,7 @@ func IsForeignLog(err error) bool {
 // checkLog returns a foreignLogError if the log was not written for the file beside it. No other process and no
 // connection of this process may use the database meanwhile. A log or a file that cannot be judged passes.
 func checkLog(ctx context.Context, path string) error {
-	log, err := readLog(path+file.WAL, 0)
+	log, err := readLog(path+WAL, 0)
 	if err != nil || log.frames == 0 {
 		return err
 	}
@@ -129,7 +127,7 @@ func checkLog(ctx context.Context, path string) error {
 	if mark == 0 {
 		return nil
 	}
-	if log, err = readLog(path+file.WAL, page); err != nil {
+	if log, err = readLog(path+WAL, page); err != nil {
 		return err
 	}
 	if len(log.marks) == 0 || log.base == mark || slices.Contains(log.marks, mark) {

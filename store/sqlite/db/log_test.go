@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // A stage is a database as it lay on the disk at some moment.
@@ -27,13 +25,13 @@ func copyFiles(t *testing.T, d *database, items int) (st stage) {
 		var err error
 		st.db, err = os.ReadFile(d.path)
 		require.NoError(t, err)
-		st.wal, err = os.ReadFile(d.path + file.WAL)
+		st.wal, err = os.ReadFile(d.path + WAL)
 		require.NoError(t, err)
 	})
 	st.items = items
 	path := filepath.Join(t.TempDir(), "copy.db")
 	require.NoError(t, os.WriteFile(path, st.db, 0o600))
-	require.NoError(t, os.WriteFile(path+file.WAL, st.wal, 0o600))
+	require.NoError(t, os.WriteFile(path+WAL, st.wal, 0o600))
 	c := dial(t, path, false)
 	_, _, err := checkpointLog(c, "TRUNCATE") // the same pages as in a copy by SQLite's backup interface
 	require.NoError(t, err)
@@ -49,7 +47,7 @@ func writeFiles(t *testing.T, db, wal []byte) Options {
 	o := options(t)
 	require.NoError(t, os.WriteFile(o.Path, db, 0o600))
 	if len(wal) > 0 {
-		require.NoError(t, os.WriteFile(o.Path+file.WAL, wal, 0o600))
+		require.NoError(t, os.WriteFile(o.Path+WAL, wal, 0o600))
 	}
 	return o
 }
@@ -144,10 +142,10 @@ func TestOpen_RefusesALogOfAnotherFile(t *testing.T) {
 			require.ErrorContains(t, err, "does not belong to the database")
 			require.ErrorContains(t, err, "ringback restore")
 			require.NotContains(t, err.Error(), "\n")
-			content, err := os.ReadFile(o.Path + file.WAL)
+			content, err := os.ReadFile(o.Path + WAL)
 			require.NoError(t, err)
 			require.Equal(t, after.wal, content, "nothing was changed")
-			require.NoError(t, os.Remove(o.Path+file.WAL))
+			require.NoError(t, os.Remove(o.Path+WAL))
 			if len(db) > 0 {
 				requireItems(t, openDatabase(t, o), 10)
 			}
@@ -191,7 +189,7 @@ func TestParseMark_ReadsWhateverSQLiteWrites(t *testing.T) {
 			copied := writeFiles(t, content, nil)
 			page, read := fileMark(t.Context(), copied.Path)
 			require.Equal(t, mark, read)
-			log, err := readLog(o.Path+file.WAL, page)
+			log, err := readLog(o.Path+WAL, page)
 			require.NoError(t, err)
 			require.Equal(t, writeAheadLog{frames: 1, base: mark, marks: []int64{mark}}, log)
 		}

@@ -11,7 +11,6 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/sqlite/file"
 )
 
 // openCounted opens a database and counts its transactions.
@@ -194,7 +193,7 @@ func TestWriter_WritesTheLogAnewAfterAnFsyncThatFailed(t *testing.T) {
 	require.ErrorContains(t, d.Submit(t.Context(), insertCall(1, 1)), "the disk under the database fails")
 	heal()
 	require.NoError(t, d.Submit(t.Context(), updateCall()), "it promises nothing")
-	before := sizeOf(t, o.Path+file.WAL)
+	before := sizeOf(t, o.Path+WAL)
 	require.Greater(t, before, int64(1<<20))
 
 	reader := openReader(t, o.Path)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package file
+package db
 
 // isWritable returns true: whether a file can be written is seen when it is.
 func isWritable(string) bool { return true }

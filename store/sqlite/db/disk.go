@@ -1,4 +1,4 @@
-package file
+package db
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// WithoutOwner runs do with a share of the lock of a database, unless another process has the lock. Acquire waits for
-// do. It creates no lock file.
-func WithoutOwner(path string, do func() error) (err error) {
+// withoutOwner runs do with a share of the lock of a database, unless another process has the lock. acquireLock waits
+// for do. It creates no lock file.
+func withoutOwner(path string, do func() error) (err error) {
 	if _, err := os.Stat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) {
 		return do()
 	}
@@ -38,7 +38,7 @@ func LogBytes(path string) int64 {
 }
 
 // Remove removes a file, if it exists.
-func Remove(path string) error {
+func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove an older file: %w", err)
 	}
@@ -46,7 +46,7 @@ func Remove(path string) error {
 }
 
 // Sync writes a file's content to the disk.
-func Sync(path string) error {
+func syncFile(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
 		err = errors.Join(file.Sync(), file.Close())
@@ -57,8 +57,8 @@ func Sync(path string) error {
 	return nil
 }
 
-// SyncName writes a file's name to the disk, where the system can.
-func SyncName(path string) error {
+// syncName writes a file's name to the disk, where the system can.
+func syncName(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err == nil {
 		err = errors.Join(folder.Sync(), folder.Close())

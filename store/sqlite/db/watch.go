@@ -1,4 +1,4 @@
-package file
+package db
 
 import (
 	"errors"
@@ -11,21 +11,21 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A Watch detects that the database or a file beside it was removed or replaced since it was opened: what is written to
-// such a file is lost with the process. It is safe for concurrent use.
-type Watch struct {
+// A fileWatch detects that the database or a file beside it was removed or replaced since it was opened: what is
+// written to such a file is lost with the process. It is safe for concurrent use.
+type fileWatch struct {
 	path string
 
 	mu    sync.Mutex
 	known [3]fs.FileInfo // of Suffixes; nil: not recorded yet
 }
 
-// NewWatch returns a watch of the database at path that has recorded nothing yet.
-func NewWatch(path string) *Watch { return &Watch{path: path} }
+// newWatch returns a watch of the database at path that has recorded nothing yet.
+func newWatch(path string) *fileWatch { return &fileWatch{path: path} }
 
 // Record records the files as they are now. The log and the shared memory exist from the first transaction until the
 // last connection is closed.
-func (w *Watch) Record() error {
+func (w *fileWatch) Record() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, suffix := range Suffixes {
@@ -40,14 +40,14 @@ func (w *Watch) Record() error {
 
 // ForgetLog drops what was recorded of the log and the shared memory. It is called before the last connection is
 // closed, which removes them.
-func (w *Watch) ForgetLog() {
+func (w *fileWatch) ForgetLog() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known[1], w.known[2] = nil, nil
 }
 
 // Check returns a store.UnavailableError if a recorded file was removed or replaced.
-func (w *Watch) Check() error {
+func (w *fileWatch) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, suffix := range Suffixes {

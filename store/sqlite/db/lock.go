@@ -1,4 +1,4 @@
-package file
+package db
 
 import (
 	"context"
@@ -15,14 +15,15 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A Lock keeps other processes away from a database. It ends with the process, however it ends; the lock file stays.
-type Lock struct {
+// A fileLock keeps other processes away from a database. It ends with the process, however it ends; the lock file
+// stays.
+type fileLock struct {
 	file  *flock.Flock // <path>.lock
 	inode io.Closer    // the database file itself
 }
 
 // Unlock releases the lock.
-func (l *Lock) Unlock() error {
+func (l *fileLock) Unlock() error {
 	return errors.Join(l.inode.Close(), l.file.Unlock())
 }
 
@@ -35,7 +36,7 @@ func Resolve(path string) (string, error) {
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil // Acquire reports it
+		return path, nil // acquireLock reports it
 	}
 	if err != nil {
 		return "", fmt.Errorf("find the folder of the database: %w", err)
@@ -58,10 +59,10 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("too many symbolic links lead from %s to a database", path)
 }
 
-// Acquire locks a database and creates its file if it is missing. It fails while another process has the lock. Unless
-// the file is going to be replaced, it also fails for a file with several hard links: the log lies beside one of the
-// names, and a process that opens another name would not see it.
-func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (*Lock, error) {
+// acquireLock locks a database and creates its file if it is missing. It fails while another process has the lock.
+// Unless the file is going to be replaced, it also fails for a file with several hard links: the log lies beside one of
+// the names, and a process that opens another name would not see it.
+func acquireLock(ctx context.Context, path string, replace bool, log *slog.Logger) (*fileLock, error) {
 	if err := checkPlace(path); err != nil {
 		return nil, err
 	}
@@ -84,12 +85,12 @@ func Acquire(ctx context.Context, path string, replace bool, log *slog.Logger) (
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return &Lock{file: lock, inode: inode}, nil
+	return &fileLock{file: lock, inode: inode}, nil
 }
 
 const (
-	// shareTimeout bounds how long Acquire waits for those that share the lock: they read the log, mostly for less than
-	// a second. After shareWarning it says so.
+	// shareTimeout bounds how long acquireLock waits for those that share the lock: they read the log, mostly for less
+	// than a second. After shareWarning it says so.
 	shareTimeout = 10 * time.Second
 	shareWarning = time.Second
 	sharePause   = 20 * time.Millisecond

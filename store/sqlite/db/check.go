@@ -1,4 +1,4 @@
-package file
+package db
 
 import (
 	"errors"
@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Check returns why Acquire refuses a database apart from its users, and changes nothing. The database may be missing:
-// its folder must be there. It opens no file, as closing one would release the locks that this process has on it.
-func Check(path string) error {
+// CheckWritable returns why Open refuses a database apart from its users, and changes nothing. The database may be
+// missing: its folder must be there. It opens no file, as closing one would release the locks that this process has on
+// it.
+func CheckWritable(path string) error {
 	if err := checkPlace(path); err != nil {
 		return err
 	}

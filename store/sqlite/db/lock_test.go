@@ -1,4 +1,4 @@
-package file
+package db
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 )
 
 // acquire resolves a path and locks it, as opening a database does.
-func acquire(path string) (*Lock, error) {
+func acquire(path string) (*fileLock, error) {
 	path, err := Resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	return Acquire(context.Background(), path, false, slog.New(slog.DiscardHandler))
+	return acquireLock(context.Background(), path, false, slog.New(slog.DiscardHandler))
 }
 
 // lockedPath returns the path of a database that is locked until the test ends.
@@ -102,11 +102,11 @@ func TestAcquire_EndsItsWaitWithItsContext(t *testing.T) {
 	lock, err := acquire(path)
 	require.NoError(t, err)
 	require.NoError(t, lock.Unlock())
-	require.NoError(t, WithoutOwner(path, func() error {
+	require.NoError(t, withoutOwner(path, func() error {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("SIGTERM")
 		time.AfterFunc(2*sharePause, func() { cancel(cause) })
-		_, err := Acquire(ctx, path, false, slog.New(slog.DiscardHandler))
+		_, err := acquireLock(ctx, path, false, slog.New(slog.DiscardHandler))
 		require.ErrorIs(t, err, cause)
 		return nil
 	}))
@@ -119,11 +119,11 @@ func TestAcquire_WaitsForThoseThatOnlyLook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	lock, err := acquire(path)
 	require.NoError(t, err)
-	require.NoError(t, WithoutOwner(path, func() error { return errors.New("somebody has the lock") }))
+	require.NoError(t, withoutOwner(path, func() error { return errors.New("somebody has the lock") }))
 	require.NoError(t, lock.Unlock())
 
 	acquired := make(chan error, 1)
-	require.NoError(t, WithoutOwner(path, func() error {
+	require.NoError(t, withoutOwner(path, func() error {
 		go func() {
 			lock, err := acquire(path)
 			if err == nil {
@@ -136,7 +136,7 @@ func TestAcquire_WaitsForThoseThatOnlyLook(t *testing.T) {
 			return fmt.Errorf("it did not wait: %w", err)
 		case <-time.After(3 * sharePause):
 		}
-		return WithoutOwner(path, func() error { return nil }) // another one can look as well
+		return withoutOwner(path, func() error { return nil }) // another one can look as well
 	}))
 	require.NoError(t, <-acquired)
 }
