@@ -91,11 +91,11 @@ func (p *forwardProxy) targets() []string {
 }
 
 // proxyAlways returns a ProxyFor with one proxy for all targets.
-func proxyAlways(t *testing.T, proxy string) func(*url.URL) (*url.URL, error) {
+func proxyAlways(t *testing.T, proxy string) func(*http.Request) (*url.URL, error) {
 	t.Helper()
 	u, err := conn.ParseProxy(proxy)
 	require.NoError(t, err)
-	return func(*url.URL) (*url.URL, error) { return u, nil }
+	return func(*http.Request) (*url.URL, error) { return u, nil }
 }
 
 // fixedResolver returns a resolver with the same addresses for every name.
@@ -126,8 +126,8 @@ func TestProxy_GetsTheCheckedAddress(t *testing.T) {
 				Resolver: fixedResolver("8.8.8.8"),
 				Roots:    roots(root),
 				Agent:    "Ringback/7",
-				ProxyFor: func(target *url.URL) (*url.URL, error) {
-					askedFor.Store(target)
+				ProxyFor: func(r *http.Request) (*url.URL, error) {
+					askedFor.Store(r.URL)
 					return url.Parse("http://us%40er:pa%3Ass@" + proxy.addr)
 				},
 			})
@@ -358,13 +358,13 @@ func TestClassify_FailedProxies(t *testing.T) {
 }
 
 func TestClassify_UnknownProxyName(t *testing.T) {
-	for name, proxyFor := range map[string]func(*url.URL) (*url.URL, error){
-		"an error": func(*url.URL) (*url.URL, error) { return nil, errors.New("topsecret") },
-		"another scheme": func(*url.URL) (*url.URL, error) {
+	for name, proxyFor := range map[string]func(*http.Request) (*url.URL, error){
+		"an error": func(*http.Request) (*url.URL, error) { return nil, errors.New("topsecret") },
+		"another scheme": func(*http.Request) (*url.URL, error) {
 			return url.Parse("socks5://someone:topsecret@127.0.0.1:1")
 		},
-		"no host": func(*url.URL) (*url.URL, error) { return url.Parse("http://:80") },
-		"no such name": func(*url.URL) (*url.URL, error) {
+		"no host": func(*http.Request) (*url.URL, error) { return url.Parse("http://:80") },
+		"no such name": func(*http.Request) (*url.URL, error) {
 			return url.Parse("http://someone:topsecret@proxy.invalid:80")
 		},
 	} {
@@ -377,11 +377,11 @@ func TestClassify_UnknownProxyName(t *testing.T) {
 
 func TestProxy_WithoutOneDialsDirectly(t *testing.T) {
 	server, got := recordingServer(t, (*httptest.Server).Start)
-	s := newSender(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
+	s := newSender(t, Options{ProxyFor: func(*http.Request) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, 200, s.Deliver(t.Context(), newRequest(server.URL)).Status)
 	<-got
 	s = newSender(t,
-		Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }})
+		Options{Guard: guard.New(guard.Options{}), ProxyFor: func(*http.Request) (*url.URL, error) { return nil, nil }})
 	require.Equal(t, policy.ClassBlocked, s.Deliver(t.Context(), newRequest(server.URL)).Class)
 }
 

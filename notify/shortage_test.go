@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -104,6 +105,6 @@ func TestShortage_IgnoresUnreachableProxies(t *testing.T) {
 	away := l.Addr().String()
 	require.NoError(t, l.Close())
 	s := newSender(t,
-		Options{ProxyFor: func(*url.URL) (*url.URL, error) { return &url.URL{Scheme: "http", Host: away}, nil }})
+		Options{ProxyFor: func(*http.Request) (*url.URL, error) { return &url.URL{Scheme: "http", Host: away}, nil }})
 	require.Equal(t, policy.ClassProxy, s.Deliver(t.Context(), newRequest("http://1.1.1.1/")).Class)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"runtime/debug"
@@ -94,7 +95,7 @@ func (o Options) proxyAddr() string {
 	if err != nil || proxyFor == nil {
 		return ""
 	}
-	proxy, err := proxyFor(&url.URL{Scheme: "https", Host: "receiver.example"})
+	proxy, err := proxyFor(&http.Request{URL: &url.URL{Scheme: "https", Host: "receiver.example"}})
 	if err != nil || proxy == nil {
 		return ""
 	}

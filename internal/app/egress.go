@@ -64,22 +64,17 @@ func (p ProxyURL) parse() (*url.URL, error) {
 }
 
 // proxyFor returns the sender's function from a target to its proxy; nil: no proxy.
-func (p ProxyURL) proxyFor() (func(*url.URL) (*url.URL, error), error) {
+func (p ProxyURL) proxyFor() (func(*http.Request) (*url.URL, error), error) {
 	switch u, err := p.parse(); {
 	case err != nil:
 		return nil, err
 	case p == ProxyNone:
 		return nil, nil
 	case u != nil:
-		return proxyFunc(http.ProxyURL(u)).forTarget, nil
+		return http.ProxyURL(u), nil
 	}
-	return proxyFunc(http.ProxyFromEnvironment).forTarget, nil
+	return http.ProxyFromEnvironment, nil
 }
-
-// proxyFunc is the type of http.Transport.Proxy.
-type proxyFunc func(*http.Request) (*url.URL, error)
-
-func (f proxyFunc) forTarget(target *url.URL) (*url.URL, error) { return f(&http.Request{URL: target}) }
 
 // guard returns the address guard for deliveries.
 func (a *App) guard() (*guard.Guard, error) {

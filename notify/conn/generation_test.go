@@ -72,7 +72,7 @@ func TestTransport_ReplacesConnectionsByAge(t *testing.T) {
 				}
 				if proxied {
 					proxy := &url.URL{Scheme: "http", Host: receiver(t, tunnels)}
-					o.ProxyFor = func(*url.URL) (*url.URL, error) { return proxy, nil }
+					o.ProxyFor = func(*http.Request) (*url.URL, error) { return proxy, nil }
 				}
 				transport := newPool(t, o).Get(nil)
 				for _, opened := range []int32{1, 2, 3} {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -29,9 +30,10 @@ type Options struct {
 	Resolver *net.Resolver
 	// Roots are the trusted certificate authorities of receivers; nil: the system's. See RootsWith.
 	Roots *x509.CertPool
-	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, given as scheme, host
-	// and port, at each dial and each attempt over plain HTTP; a nil URL: no proxy. Nil: no proxies.
-	ProxyFor func(target *url.URL) (*url.URL, error)
+	// ProxyFor returns the forward proxy (http or https, with optional credentials) for a target, as that of
+	// http.Transport does, at each dial and each attempt over plain HTTP; a nil URL: no proxy. The request has nothing
+	// but the target's scheme, host and port. Nil: no proxies.
+	ProxyFor func(*http.Request) (*url.URL, error)
 	// Dial replaces the guarded dial in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }

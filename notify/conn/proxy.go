@@ -41,7 +41,7 @@ func (d *dialer) proxy(scheme, addr string) (*url.URL, error) {
 	if d.ProxyFor == nil {
 		return nil, nil
 	}
-	proxy, err := d.ProxyFor(&url.URL{Scheme: scheme, Host: addr})
+	proxy, err := d.ProxyFor(&http.Request{URL: &url.URL{Scheme: scheme, Host: addr}})
 	if err != nil { // its text may contain the proxy's password
 		return nil, &ProxyError{What: "that leads to the host cannot be determined"}
 	}

@@ -74,14 +74,14 @@ func TestTransport_SendsUnsupportedRequestsByNetHTTP(t *testing.T) {
 // A forward proxy's connection may use TLS, whose state the socket does not show.
 func TestTransport_SendsProxiedRequestsByNetHTTP(t *testing.T) {
 	server, got := newServer(t)
-	direct := withoutNetHTTP(newPool(t, Options{ProxyFor: func(*url.URL) (*url.URL, error) { return nil, nil }}))
+	direct := withoutNetHTTP(newPool(t, Options{ProxyFor: func(*http.Request) (*url.URL, error) { return nil, nil }}))
 	_, err := post(t, direct.Get(nil).RoundTrip, server.URL, "x")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, got.Load())
 
 	asked := make(chan string, 8)
-	proxied := withoutNetHTTP(newPool(t, Options{ProxyFor: func(target *url.URL) (*url.URL, error) {
-		asked <- target.String()
+	proxied := withoutNetHTTP(newPool(t, Options{ProxyFor: func(r *http.Request) (*url.URL, error) {
+		asked <- r.URL.String()
 		return url.Parse("http://127.0.0.1:1")
 	}}))
 	_, err = post(t, proxied.Get(nil).RoundTrip, server.URL, "x")
