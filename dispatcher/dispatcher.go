@@ -12,7 +12,6 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/documents"
-	"github.com/ringback/ringback/dispatcher/ends"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/dispatcher/obstacles"
@@ -80,7 +79,7 @@ type Dispatcher struct {
 	log       *slog.Logger
 	store     *reportingStore
 	live      *livetail.Hub
-	ends      *ends.Watcher
+	ends      *endWaiters
 	sealer    *secrets.Sealer
 	policies  *documents.Policies
 	carrier   *carrier.Carrier // nil with RegisterOnly, as pool
@@ -130,7 +129,7 @@ func New(opts Options) (*Dispatcher, error) {
 		opts: opts,
 		log:  log,
 		live: livetail.New(opts.Store, log),
-		ends: ends.New(opts.Store, opts.OneProcess, log),
+		ends: newEndWaiters(opts.Store, opts.OneProcess, log),
 
 		quit:  make(chan struct{}),
 		ended: make(chan struct{}),

@@ -289,11 +289,6 @@ var plan = []row{
 		ours: []string{"internal/access", "internal/logs", "job", "policy", "store"},
 	},
 	{
-		pkg:    "dispatcher/ends",
-		reason: "lets callers wait for the end of a job; knows neither the pool nor HTTP",
-		ours:   []string{"job", "policy", "store"},
-	},
-	{
 		pkg:    "dispatcher/secrets",
 		reason: "seals the secrets of settings and jobs, and opens them for attempts; asks no store",
 		ours:   []string{"dispatcher/seal", "internal/logs", "job", "policy", "sign", "store"},
@@ -345,7 +340,7 @@ var plan = []row{
 		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and " +
 			"no sender",
 		ours: []string{
-			"carrier", "dispatcher/documents", "dispatcher/ends", "dispatcher/internaljobs", "dispatcher/livetail",
+			"carrier", "dispatcher/documents", "dispatcher/internaljobs", "dispatcher/livetail",
 			"dispatcher/obstacles", "dispatcher/pull", "dispatcher/schedules", "dispatcher/seal",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "internal/access", "internal/logs",
 			"job", "job/codec", "job/units", "policy", "pool", "sign", "store", "store/router",

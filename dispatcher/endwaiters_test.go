@@ -1,4 +1,4 @@
-package ends_test
+package dispatcher
 
 import (
 	"context"
@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
-	"github.com/ringback/ringback/dispatcher/ends"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -22,16 +20,14 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 var (
 	delivered = policy.Verdict{Kind: policy.Delivered}
 	again     = policy.Verdict{Kind: policy.Again, Wait: time.Minute}
 )
 
-// process is a process with a Watcher that runs.
+// process is a process with endWaiters that runs.
 type process struct {
-	*ends.Watcher
+	*endWaiters
 	*router.Router
 	store *countingStore
 	stop  func()
@@ -49,8 +45,8 @@ func newProcessOn(t *testing.T, s store.Store, alone bool) *process {
 	for _, shard := range s.Shards() {
 		counting.shards = append(counting.shards, countingShard{shard, counting})
 	}
-	w := ends.New(counting, alone, slog.New(slog.DiscardHandler))
-	p := &process{Watcher: w, Router: router.New(counting), store: counting}
+	w := newEndWaiters(counting, alone, slog.New(slog.DiscardHandler))
+	p := &process{endWaiters: w, Router: router.New(counting), store: counting}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(ctx) }()
@@ -157,7 +153,7 @@ func newModel(shards int) store.Store {
 	return storetest.NewModel(storetest.ModelOptions{Shards: shards})
 }
 
-func TestWait_ReturnsAtOnceWhenThisProcessEndsTheJob(t *testing.T) {
+func TestEndWaiters_ReturnsAtOnceWhenThisProcessEndsTheJob(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *process) job.State{
 		"delivered": func(t *testing.T, p *process) job.State {
 			t.Helper()
@@ -202,7 +198,7 @@ func TestWait_ReturnsAtOnceWhenThisProcessEndsTheJob(t *testing.T) {
 	}
 }
 
-func TestWait_ReturnsSoonWhenAnotherProcessEndsTheJob(t *testing.T) {
+func TestEndWaiters_ReturnsSoonWhenAnotherProcessEndsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := newModel(4)
 		p, other := newProcess(t, model), newProcess(t, model)
@@ -216,14 +212,14 @@ func TestWait_ReturnsSoonWhenAnotherProcessEndsTheJob(t *testing.T) {
 			got := <-result
 			require.NoError(t, got.err)
 			require.Equal(t, job.Delivered, got.job.State)
-			require.LessOrEqual(t, got.took-lasts, ends.PollEvery)
+			require.LessOrEqual(t, got.took-lasts, pollEvery)
 		}
 		require.Zero(t, other.store.calls.Load(), "it has nobody who waits")
 	})
 }
 
 // Topics that keep nothing, and purges, remove a job before those who wait for it can read how it ended.
-func TestWait_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
+func TestEndWaiters_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
 	dead := policy.Verdict{Kind: policy.Dead, Reason: policy.ReasonGaveUp}
 	type found struct {
 		state    job.State
@@ -252,7 +248,7 @@ func TestWait_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
 			claimed := by.claim(t, "a")
 			_, err := by.Cancel(t.Context(), ref("a"), store.Cancellation{})
 			require.NoError(t, err)
-			time.Sleep(time.Second + ends.PollEvery/2) // not at the time of a call
+			time.Sleep(time.Second + pollEvery/2) // not at the time of a call
 			by.settle(t, claimed, dead)
 		}, found{job.Cancelled, job.ReasonCancelled, 1}, found{job.Cancelled, "", 0}, found{}},
 	} {
@@ -293,7 +289,7 @@ func TestWait_ReturnsRemovedJobsAsTheyEnded(t *testing.T) {
 	}
 }
 
-func TestWait_ReturnsTheJobAsItIs(t *testing.T) {
+func TestEndWaiters_ReturnsTheJobAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t, newModel(1))
 		p.insert(t, "a")
@@ -321,12 +317,12 @@ func TestWait_ReturnsTheJobAsItIs(t *testing.T) {
 		require.NoError(t, got.err)
 		require.Equal(t, job.Running, got.job.State)
 		require.Less(t, got.took, time.Minute)
-		require.Equal(t, ends.LastWait, (<-p.wait(t.Context(), "a", time.Minute)).took, "the process stops")
-		require.Equal(t, ends.LastWait/2, (<-p.wait(t.Context(), "a", ends.LastWait/2)).took)
+		require.Equal(t, lastWait, (<-p.wait(t.Context(), "a", time.Minute)).took, "the process stops")
+		require.Equal(t, lastWait/2, (<-p.wait(t.Context(), "a", lastWait/2)).took)
 		last := p.wait(t.Context(), "a", time.Minute)
-		time.Sleep(ends.LastWait / 2)
+		time.Sleep(lastWait / 2)
 		p.settle(t, stays, delivered)
-		require.Equal(t, ends.LastWait/2, (<-last).took, "results are recorded while the process stops")
+		require.Equal(t, lastWait/2, (<-last).took, "results are recorded while the process stops")
 		require.Equal(t, job.Delivered, (<-p.wait(t.Context(), "a", time.Minute)).job.State)
 		require.Zero(t, p.Waiting())
 	})
@@ -340,7 +336,7 @@ func (p *process) claimWhenDue(t *testing.T, id string) store.ClaimedJob {
 	return p.claim(t, id)
 }
 
-func TestWait_AThousandCallersCostFewCalls(t *testing.T) {
+func TestEndWaiters_AThousandCallersCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, shards, seconds = 1000, 2, 10
 		model := newModel(shards)
@@ -354,7 +350,7 @@ func TestWait_AThousandCallersCostFewCalls(t *testing.T) {
 		time.Sleep(seconds * time.Second)
 		calls := p.store.calls.Load() - before
 		require.Positive(t, calls)
-		require.LessOrEqual(t, calls, int64(seconds*shards*time.Second/ends.PollEvery*2),
+		require.LessOrEqual(t, calls, int64(seconds*shards*time.Second/pollEvery*2),
 			"two calls for more than %d jobs", store.MaxBatch)
 		var ended sync.WaitGroup
 		for i := range results {
@@ -373,7 +369,7 @@ func TestWait_AThousandCallersCostFewCalls(t *testing.T) {
 	})
 }
 
-func TestWait_CostsFewerCallsWhenNoOtherProcessUsesTheStore(t *testing.T) {
+func TestEndWaiters_CostsFewerCallsWhenNoOtherProcessUsesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcessOn(t, newModel(1), true)
 		p.insert(t, "a")
@@ -385,7 +381,7 @@ func TestWait_CostsFewerCallsWhenNoOtherProcessUsesTheStore(t *testing.T) {
 	})
 }
 
-func TestWait_AFailingShardDelaysOnlyItsEndsByOtherProcesses(t *testing.T) {
+func TestEndWaiters_AFailingShardDelaysOnlyItsEndsByOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := newModel(1)
 		p, other := newProcess(t, model), newProcess(t, model)

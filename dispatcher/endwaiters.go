@@ -1,4 +1,4 @@
-package ends
+package dispatcher
 
 import (
 	"context"
@@ -16,20 +16,26 @@ import (
 )
 
 const (
-	// PollEvery is the pause between two calls of a shard for ends by other processes.
-	PollEvery = 200 * time.Millisecond
-	// PollAloneEvery is that pause when no other process uses the store. Then calls find only cancelled jobs whose
+	// pollEvery is the pause between two calls of a shard for ends by other processes.
+	pollEvery = 200 * time.Millisecond
+	// pollAloneEvery is that pause when no other process uses the store. Then calls find only cancelled jobs whose
 	// lease expired.
-	PollAloneEvery = 2 * time.Second
-	// LastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process
+	pollAloneEvery = 2 * time.Second
+	// lastWait bounds a wait that begins when Run has ended, so that clients do not ask again at once until the process
 	// ends.
-	LastWait = time.Second
-	// callTimeout bounds a call of a shard.
-	callTimeout = 5 * time.Second
+	lastWait = time.Second
+	// knownTimeout bounds a call of a shard.
+	knownTimeout = 5 * time.Second
 )
 
-// Watcher notifies callers of Wait when their job may have ended.
-type Watcher struct {
+// endWaiters lets callers wait for the end of a job.
+//
+// It learns at once which jobs this process may have ended. For ends by other processes it asks each shard every
+// pollEvery, or every pollAloneEvery if there can be no others, in one call for up to store.MaxBatch jobs. While nobody
+// waits it makes no calls.
+//
+// It is safe for concurrent use, and does not bound the number of callers that wait.
+type endWaiters struct {
 	shards  []store.Shard
 	every   time.Duration // the pause between two calls of a shard
 	log     *slog.Logger
@@ -49,14 +55,14 @@ type watchedJob struct {
 	settled *store.Settlement // by this process, with the verdict Delivered or Dead; nil: none was
 }
 
-// New returns a Watcher of a store's jobs. alone: no other process uses the store.
-func New(s store.Store, alone bool, log *slog.Logger) *Watcher {
-	w := &Watcher{
-		shards: s.Shards(), every: PollEvery, log: log, stopped: make(chan struct{}),
+// newEndWaiters returns those of a store's jobs. alone: no other process uses the store.
+func newEndWaiters(s store.Store, alone bool, log *slog.Logger) *endWaiters {
+	w := &endWaiters{
+		shards: s.Shards(), every: pollEvery, log: log, stopped: make(chan struct{}),
 		jobs: make(map[job.Ref]*watchedJob),
 	}
 	if alone {
-		w.every = PollAloneEvery
+		w.every = pollAloneEvery
 	}
 	for range w.shards {
 		w.wake = append(w.wake, make(chan struct{}, 1))
@@ -66,10 +72,10 @@ func New(s store.Store, alone bool, log *slog.Logger) *Watcher {
 }
 
 // Waiting returns the number of callers of Wait.
-func (w *Watcher) Waiting() int { return int(w.waiting.Load()) }
+func (w *endWaiters) Waiting() int { return int(w.waiting.Load()) }
 
 // Run looks for ends by other processes until ctx ends. Then it ends all waits. Call it once.
-func (w *Watcher) Run(ctx context.Context) {
+func (w *endWaiters) Run(ctx context.Context) {
 	var polling sync.WaitGroup
 	for n := range w.wake {
 		polling.Go(func() { w.pollShard(ctx, n) })
@@ -80,16 +86,16 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // Wait returns the job that get reads once it has ended, or after limit, or when Run ends. When Run has ended, it waits
-// for the lesser of limit and LastWait. last is the job as it was registered, or its Ref. A job that was removed when
+// for the lesser of limit and lastWait. last is the job as it was registered, or its Ref. A job that was removed when
 // it had ended is returned as it was last, with its state, and with the attempt that ended it if this process has
 // settled it. An error is one of get or of the store, or the cause of ctx's end.
-func (w *Watcher) Wait(
+func (w *endWaiters) Wait(
 	ctx context.Context, last job.Job, limit time.Duration, get func(context.Context) (job.Job, error),
 ) (job.Job, error) {
 	stopped := w.stopped
 	select {
 	case <-stopped:
-		limit, stopped = min(limit, LastWait), nil
+		limit, stopped = min(limit, lastWait), nil
 	default:
 	}
 	over := time.NewTimer(limit)
@@ -120,13 +126,13 @@ func (w *Watcher) Wait(
 }
 
 // removedJob returns a removed job as it has ended: store.ErrNotFound if neither its shard nor this process knows how.
-func (w *Watcher) removedJob(ctx context.Context, j job.Job, maybeEnded <-chan struct{}) (job.Job, error) {
+func (w *endWaiters) removedJob(ctx context.Context, j job.Job, maybeEnded <-chan struct{}) (job.Job, error) {
 	statuses, err := w.known(ctx, store.ShardOf(len(w.wake), j.Queue), []job.Ref{j.Ref()})
 	if err != nil {
 		return job.Job{}, err
 	}
 	ended := statuses[0].Ended
-	over := time.NewTimer(PollEvery) // the answer to this process's settlement may be on its way
+	over := time.NewTimer(pollEvery) // the answer to this process's settlement may be on its way
 	defer over.Stop()
 	for {
 		settled := w.settlement(j.Ref())
@@ -170,14 +176,14 @@ func end(j *job.Job, settled *store.Settlement) {
 }
 
 // settlement returns the settlement by which this process has ended a job; nil: none.
-func (w *Watcher) settlement(ref job.Ref) *store.Settlement {
+func (w *endWaiters) settlement(ref job.Ref) *store.Settlement {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.jobs[ref].settled
 }
 
 // add adds a caller that waits for a job.
-func (w *Watcher) add(ref job.Ref) (maybeEnded chan struct{}) {
+func (w *endWaiters) add(ref job.Ref) (maybeEnded chan struct{}) {
 	maybeEnded = make(chan struct{}, 1)
 	w.waiting.Add(1)
 	w.mu.Lock()
@@ -192,7 +198,7 @@ func (w *Watcher) add(ref job.Ref) (maybeEnded chan struct{}) {
 }
 
 // remove removes a caller that waits for a job.
-func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
+func (w *endWaiters) remove(ref job.Ref, maybeEnded chan struct{}) {
 	w.waiting.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,7 +212,7 @@ func (w *Watcher) remove(ref job.Ref, maybeEnded chan struct{}) {
 
 // MayHaveEnded wakes the callers that wait for a job, because it may have ended: by a settlement of this process if
 // settled is not nil. Any verdict may end a job, because it may be marked as cancelled.
-func (w *Watcher) MayHaveEnded(ref job.Ref, settled *store.Settlement) {
+func (w *endWaiters) MayHaveEnded(ref job.Ref, settled *store.Settlement) {
 	if w.waiting.Load() == 0 {
 		return
 	}
@@ -233,7 +239,7 @@ func signal(c chan struct{}) {
 }
 
 // poll makes the shard of a job be asked for its end.
-func (w *Watcher) poll(ref job.Ref, shard int) {
+func (w *endWaiters) poll(ref job.Ref, shard int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.setShard(ref, shard)
@@ -241,7 +247,7 @@ func (w *Watcher) poll(ref job.Ref, shard int) {
 }
 
 // setShard sets the shard that is asked for a job; -1: none. The caller holds the mutex.
-func (w *Watcher) setShard(ref job.Ref, shard int) {
+func (w *endWaiters) setShard(ref job.Ref, shard int) {
 	watched := w.jobs[ref]
 	if watched.shard >= 0 {
 		delete(w.polled[watched.shard], ref)
@@ -252,7 +258,7 @@ func (w *Watcher) setShard(ref job.Ref, shard int) {
 }
 
 // pollShard asks a shard for the ends of its jobs while callers wait for some.
-func (w *Watcher) pollShard(ctx context.Context, n int) {
+func (w *endWaiters) pollShard(ctx context.Context, n int) {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	var backoff store.Backoff
@@ -287,14 +293,14 @@ func (w *Watcher) pollShard(ctx context.Context, n int) {
 }
 
 // jobsOf returns the jobs of a shard for whose end callers wait.
-func (w *Watcher) jobsOf(shard int) []job.Ref {
+func (w *endWaiters) jobsOf(shard int) []job.Ref {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.polled[shard]))
 }
 
 // notifyEnded notifies the callers that wait for jobs of a shard that have ended, or are gone.
-func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) error {
+func (w *endWaiters) notifyEnded(ctx context.Context, shard int, refs []job.Ref) error {
 	for part := range slices.Chunk(refs, store.MaxBatch) {
 		statuses, err := w.known(ctx, shard, part)
 		if err != nil {
@@ -310,8 +316,8 @@ func (w *Watcher) notifyEnded(ctx context.Context, shard int, refs []job.Ref) er
 }
 
 // known makes one call of a shard.
-func (w *Watcher) known(ctx context.Context, shard int, refs []job.Ref) ([]store.IDStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+func (w *endWaiters) known(ctx context.Context, shard int, refs []job.Ref) ([]store.IDStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
 	return w.shards[shard].Known(ctx, refs)
 }
