@@ -14,9 +14,10 @@ import (
 // Settings stores documents: the policies of topics, the settings of lanes. Engines do not read their values. A Store
 // has the documents that apply to all shards, a Shard those of its lanes.
 type Settings interface {
-	// PutDocument writes a document and returns it with its new revision. Without a value it removes the document, and
-	// returns revision 0. A revision of doc other than 0 must equal the stored one (MustNotExist: none may be stored),
-	// else the error is ErrVersion. A repeat with the same token returns what the first call returned.
+	// PutDocument writes a document and returns it with its new revision, which is the time by the store's clock, as
+	// NextRevision says. Without a value it removes the document, and returns revision 0. A revision of doc other
+	// than 0 must equal the stored one (MustNotExist: none may be stored), else the error is ErrVersion. A repeat with
+	// the same token returns what the first call returned.
 	//
 	// The limits of a topic's document apply to claims, carries and sweeps that begin after PutDocument has returned,
 	// and those of a lane's to claims. Due jobs of a resumed topic, or of one that is delivered in another way, are
@@ -95,7 +96,8 @@ type Changes struct {
 }
 
 // NextRevision returns the revision after the last one of a kind, at a time in Unix milliseconds. Revisions follow the
-// clock, so that none is given again when a failover or a backup takes the newest documents back.
+// clock, so that none is given again when a failover or a backup takes the newest documents back, and so that the
+// revision of a schedule says when it was changed.
 func NextRevision(last, now int64) int64 { return max(last+1, now) }
 
 // CheckRevision returns ErrVersion if a write that requires a revision must not replace the stored one.

@@ -37,12 +37,12 @@ func newSettings() settings {
 }
 
 // put writes a document.
-func (s settings) put(doc store.Document, limits policy.Limits) (store.Document, error) {
+func (s settings) put(doc store.Document, limits policy.Limits, now time.Time) (store.Document, error) {
 	if err := store.CheckRevision(doc.Revision, s.documents[doc.Key].Revision); err != nil {
 		return store.Document{}, err
 	}
 	kind := doc.Key.Kind
-	s.revisions[kind]++
+	s.revisions[kind] = store.NextRevision(s.revisions[kind], now.UnixMilli())
 	s.changes[kind] = append(s.changes[kind], change{s.revisions[kind], doc.Key})
 	s.changes[kind] = s.changes[kind][max(len(s.changes[kind])-store.KeptChanges, 0):]
 	if len(doc.Value) == 0 {
@@ -107,7 +107,7 @@ func (m *Model) PutDocument(
 	}
 	defer m.mu.Unlock()
 	return once(m.shards[0], now, call{"document", token}, func() (store.Document, error) {
-		put, err := m.put(doc, limits)
+		put, err := m.put(doc, limits, now)
 		if err != nil || doc.Key.Kind != store.KindTopic {
 			return put, err
 		}
@@ -135,7 +135,7 @@ func (s *modelShard) PutDocument(
 	}
 	defer s.model.mu.Unlock()
 	return once(s, now, call{"lane", token}, func() (store.Document, error) {
-		put, err := s.put(doc, limits)
+		put, err := s.put(doc, limits, now)
 		if q := s.queues[doc.Key.Queue()]; q != nil && err == nil {
 			q.notifiedAt = time.Time{} // the next round notifies it
 			if !s.blocked(q, now) && q.claimable(now) != nil {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,6 +72,14 @@ var documentCases = []testCase{
 			}
 			require.Equal(s, revision, put.Revision)
 			require.Equal(s, []store.Document{put}, docs)
+		}
+	}},
+	{"a revision is the time of its change", func(s *suite) {
+		for range 2 {
+			s.advance(s.shortTime())
+			put, err := s.putDocument(store.NewToken(), store.Document{Key: s.documentKey("a"), Value: []byte("1")})
+			require.NoError(s, err)
+			s.sameTime(s.now(), time.UnixMilli(put.Revision).UTC(), "the revision")
 		}
 	}},
 	{"a repeated token returns the first result and changes nothing", func(s *suite) {
