@@ -25,11 +25,11 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 		return wait, nil
 	}
 	until := b.Before.Add(-1)
-	if !s.Ended && len(s.first(1, s.Passed, until)) > 0 { // the schedule itself comes first
+	if next, in := s.next(s.Passed); in != nil && !next.After(until) { // the schedule itself comes first
 		until = s.Passed
 	}
 	spacing, most := spread(b.Rate)
-	ticks := s.first(most, b.Passed, until)
+	ticks := first(s.newest().ticks, most, b.Passed, until)
 	prepared, err := s.prepare(ctx, ticks)
 	for i := range prepared {
 		prepared[i].Delay = time.Duration(i) * spacing

@@ -22,14 +22,18 @@ func (s *step) findDue(next time.Time) *dueTicks {
 	if next.After(onTime) {
 		return d
 	}
-	newest, _ := s.ticks.Last(s.now)
+	newest, _ := s.last(s.now)
 	oldest := s.now.Add(-max(s.doc.CatchUp.Window, punctual))
-	switch s.doc.CatchUp.Runs {
+	runs := s.doc.CatchUp.Runs
+	if s.doc.Paused {
+		runs = store.CatchUpNone
+	}
+	switch runs {
 	case store.CatchUpAll:
 		// Older ticks than the newest ones of the window are missed.
 		d.MissedUntil = newest
 		for range store.MaxCatchUp {
-			tick, ok := s.ticks.Last(d.MissedUntil)
+			tick, ok := s.last(d.MissedUntil)
 			if !ok || tick.Before(oldest) || !tick.After(s.Passed) {
 				break
 			}
@@ -54,16 +58,16 @@ func (s *step) findDue(next time.Time) *dueTicks {
 // skipMissed counts ticks that are missed, and reports whether it has counted all of them. It records the newest ones
 // only.
 func (s *step) skipMissed() bool {
-	n, last := s.ticks.Count(s.Passed, s.Due.MissedUntil, maxMissed)
+	n, last := s.count(s.Passed, s.Due.MissedUntil, maxMissed)
 	var newest []time.Time
 	for tick, ok := last, n > 0; ok && tick.After(s.Passed) &&
-		len(newest) < store.MaxScheduleTicks; tick, ok = s.ticks.Last(tick.Add(-1)) {
+		len(newest) < store.MaxScheduleTicks; tick, ok = s.last(tick.Add(-1)) {
 		newest = append(newest, tick)
 	}
 	s.Counts.Missed += n - int64(len(newest))
 	for _, tick := range slices.Backward(newest) {
 		s.record(store.ScheduleTick{At: tick, Outcome: store.TickMissed, Reason: "no process was there in time"})
 	}
-	next, ok := s.ticks.Next(s.Passed)
-	return !ok || next.After(s.Due.MissedUntil)
+	next, in := s.next(s.Passed)
+	return in == nil || next.After(s.Due.MissedUntil)
 }

@@ -76,6 +76,15 @@ func (s *step) countDead(ctx context.Context) error {
 	return nil
 }
 
+// forgetDead forgets the jobs of ticks from before the schedule was last resumed.
+func (s *step) forgetDead() {
+	for i := 1; i < len(s.spans); i++ {
+		if from := s.spans[i].from; s.spans[i-1].Paused && !from.After(s.now) && from.After(s.DeadUntil) {
+			s.DeadInRow, s.DeadUntil, s.Undecided = 0, from, nil
+		}
+	}
+}
+
 // pauseAfterDead pauses the schedule if its last jobs have died, and reports whether it did.
 func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
 	if s.doc.PauseAfterDead == 0 {
@@ -93,10 +102,12 @@ func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
 		At: job.Millis(s.claimedAt), By: actorOf(s.name),
 		Note: fmt.Sprintf("the last %d jobs died (pause_after_dead)", s.DeadInRow),
 	}
+	// The ticks that are due now are of the pause.
+	s.doc.Since = max(s.doc.Since+1, s.claimedAt.Add(s.Passed.Sub(s.now)).UnixMilli())
 	if _, err := s.write(ctx, s.stored, s.doc); err != nil {
 		return false, err // also after a change meanwhile: the next step reads it
 	}
-	s.Paused, s.Due = true, nil
+	s.Due = nil
 	s.opts.Logger.Warn("schedule paused, because its last jobs died", "schedule", s.name, "namespace",
 		s.namespace, "dead", s.DeadInRow)
 	return true, nil

@@ -11,11 +11,15 @@
 // on. What only the progress knew is not guessed, since no tick may run twice: a backfill ends, and a schedule with
 // MaxRuns is paused.
 //
+// A change holds from its own time on, which is its revision: periods are the times between two changes of what decides
+// about ticks. The document keeps those that no step has seen. A step makes the ticks of each, however late it comes.
+//
 // A change of the document makes the internal job due at once. If a process dies in between, the client has no answer
-// yet and repeats the request; a change that is never repeated holds from the next step on, after a day at most.
+// yet and repeats the request; a change that is never repeated is seen by the next step, after a day at most.
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,20 +80,24 @@ type document struct {
 	CreatedBy string
 	Updated   policy.Update
 	Backfill  *store.Backfill // as it was ordered
+	// Since is period.Since; zero: the revision of this document. Before are the periods that have ended, oldest first,
+	// from the newest on that a step had seen at the last change.
+	Since  int64
+	Before []period
 
-	ordered bool // Backfill is of the request in progress
+	ordered bool   // Backfill is of the request in progress
+	stored  period // as it is stored; Since is zero if none is
 }
 
 // progress is the body of the internal job.
 type progress struct {
-	// Timing identifies the ticks: when it changes, they count from then on. Empty: no step was made yet.
+	// Timing identifies the ticks for programs that do not know periods. Empty: no step was made yet.
 	Timing string `json:"timing"`
 	// Passed is the time until which ticks have passed.
 	Passed time.Time `json:"passed"`
-	// Paused is set once a step has seen the pause. Ticks of a pause do not count.
-	Paused bool `json:"paused,omitempty"`
-	// Ended is set once no tick is left. When a change lets the schedule go on, ticks count from then on.
-	Ended bool `json:"ended,omitempty"`
+	// Since is that of the period that Passed is in, and Seen that of the newest that a step has read.
+	Since int64 `json:"since,omitempty"`
+	Seen  int64 `json:"seen,omitempty"`
 	// Due are the ticks that a step has found to be due, unless all of them have passed.
 	Due *dueTicks `json:"due,omitempty"`
 
@@ -150,13 +158,10 @@ func (p *progress) record(t store.ScheduleTick) {
 	p.Last = append(p.Last, t)
 }
 
-// timing identifies the ticks of a schedule.
+// timing returns progress.Timing.
 func (d *document) timing() string {
 	return fmt.Sprintf("%s|%s|%d|%d|%d", d.Cron, d.Timezone, d.Every, d.Offset, d.StartsAt.Unix())
 }
-
-// isSpent reports whether MaxRuns ends the schedule.
-func (d *document) isSpent(p *progress) bool { return d.MaxRuns > 0 && p.Counts.Run >= d.MaxRuns }
 
 // delayOf returns the time from the ticks of a schedule until their jobs are due.
 func delayOf(ticks *schedule.Schedule, namespace, name string) time.Duration {
@@ -182,6 +187,11 @@ func decode(doc *store.Document) (*document, error) {
 	if err := json.Unmarshal(doc.Value, d); err != nil {
 		return nil, fmt.Errorf("schedule %s: %w: %w", doc.Key.Name, store.ErrUnreadable, err)
 	}
+	d.Since = cmp.Or(d.Since, doc.Revision)
+	if n := len(d.Before); n > 0 {
+		d.Since = max(d.Since, d.Before[n-1].Since+1)
+	}
+	d.stored = d.period()
 	return d, nil
 }
 
@@ -196,8 +206,13 @@ func (s *Service) read(ctx context.Context, namespace, name string) (*document, 
 	return d, docs[0], err
 }
 
-// write stores a schedule under the revision of doc.
+// write stores a schedule under the revision of doc. *job.LimitError.
 func (s *Service) write(ctx context.Context, doc store.Document, d *document) (store.Document, error) {
+	if d.stored.Since != 0 && d.period() != d.stored {
+		if err := s.endPeriod(ctx, doc.Key, d); err != nil {
+			return doc, err
+		}
+	}
 	if doc.Revision == 0 {
 		doc.Revision = store.MustNotExist
 	}

@@ -162,7 +162,7 @@ func (s *Service) wake(ctx context.Context, d *document, doc store.Document) (*d
 
 // insert gives a schedule a new internal job, before its document is written. The job waits for that.
 func (s *Service) insert(ctx context.Context, key store.DocumentKey, d *document) error {
-	d.JobID = job.ScheduleIDPrefix + key.Name + ":" + job.NewID(time.Now(), 0)
+	d.JobID, d.Before = job.ScheduleIDPrefix+key.Name+":"+job.NewID(time.Now(), 0), nil
 	n := store.NewJob{New: job.New{Delay: insertWait, Spec: job.Spec{
 		ID: d.JobID, Queue: queueOf(key.Namespace, key.Name), Kind: job.KindSchedule, CreatedBy: d.CreatedBy,
 		BodyKind: job.BodyJSON, Body: []byte("{}"),

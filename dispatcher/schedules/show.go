@@ -152,13 +152,6 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 	return shown, nil
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // readStates sets the states of the jobs of ticks, as far as they can be read.
 func (s *Service) readStates(ctx context.Context, namespace string, ticks []store.ScheduleTick) {
 	inParallel(len(ticks), func(i int) {

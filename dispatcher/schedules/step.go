@@ -37,7 +37,7 @@ type step struct {
 	*progress
 	doc       *document
 	stored    store.Document
-	ticks     *schedule.Schedule
+	spans     []span
 	namespace string
 	name      string
 	started   time.Time // by this process's clock
@@ -61,7 +61,7 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 	st.progress = &p
 	if err == nil {
 		st.doc, st.stored = doc, stored
-		st.ticks, err = schedule.Parse(doc.Spec)
+		err = st.findSpans()
 	}
 	_, unknown := errors.AsType[*job.InvalidError](err) // such as its time zone
 	switch {
@@ -72,10 +72,10 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 			"wait", "schedule", st.name, "namespace", st.namespace, "err", err)
 		return internaljobs.Step{Wait: unreadableWait}, nil
 	}
-	st.now = st.claimedAt.Add(-delayOf(st.ticks, st.namespace, st.name))
 	if p.Timing == "" {
 		p.Passed = j.CreatedAt
 	}
+	p.Timing, p.Seen = doc.timing(), doc.Since
 	before := p.Counts
 	wait, err := st.run(ctx)
 	if err != nil {
@@ -103,27 +103,20 @@ func (s *Service) observe(before, after *store.ScheduleCounts) {
 
 // run makes the ticks that are due and the next ones of a backfill, and returns the time to the next step.
 func (s *step) run(ctx context.Context) (time.Duration, error) {
-	if timing := s.doc.timing(); s.Timing != timing {
-		if s.Timing != "" {
-			s.Passed, s.Due = later(s.Passed, s.now), nil
-		}
-		s.Timing = timing
-	}
+	s.forgetDead()
 	if s.doc.Paused {
-		s.Paused = true
-		return idleWait, nil
-	}
-	if s.Paused { // it was resumed
-		s.Paused, s.Due, s.DeadInRow = false, nil, 0
-		s.Passed = later(s.Passed, s.now)
-		s.DeadUntil, s.Undecided = s.Passed, nil
-	}
-	if paused, err := s.pauseAfterDead(ctx); paused || err != nil {
+		s.Due = nil // what is late is missed
+	} else if paused, err := s.pauseAfterDead(ctx); paused || err != nil {
 		return idleWait, err
 	}
 	wait, err := s.runDue(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case s.newest().from.After(s.now): // a change since the claim, or the clock was set back: the next step knows
+		return 0, nil
+	case s.doc.Paused:
+		return wait, nil
 	}
 	later, err := s.runBackfill(ctx)
 	return min(wait, later), err
@@ -131,17 +124,10 @@ func (s *step) run(ctx context.Context) (time.Duration, error) {
 
 // runDue makes ticks that are due, and returns the time to the next one.
 func (s *step) runDue(ctx context.Context) (time.Duration, error) {
-	if s.Ended && !s.hasEnded() { // a change lets it go on
-		s.Passed, s.Due = later(s.Passed, s.now), nil
-	}
-	if s.Ended = s.hasEnded(); s.Ended {
-		s.Due = nil
-		return idleWait, nil
-	}
 	if s.Due == nil {
-		next, _ := s.ticks.Next(s.Passed)
-		if next.After(s.now) {
-			return s.until(next), nil
+		next, in := s.next(s.Passed)
+		if in == nil || next.After(s.now) {
+			return s.untilNext(), nil
 		}
 		s.Due = s.findDue(next)
 	}
@@ -152,29 +138,24 @@ func (s *step) runDue(ctx context.Context) (time.Duration, error) {
 	if wait > 0 || err != nil {
 		return wait, err
 	}
-	next, _ := s.ticks.Next(s.Passed)
-	s.Ended = s.hasEnded()
-	switch {
-	case s.Ended:
-		s.Due = nil
-		return idleWait, nil
-	case !next.After(s.Due.Until):
+	if next, in := s.next(s.Passed); in != nil && !next.After(s.Due.Until) {
 		return time.Duration(ticks) * pace, nil
 	}
 	s.Due = nil
-	return s.until(next), nil
+	return s.untilNext(), nil
 }
 
-// hasEnded reports whether no tick will run.
-func (s *step) hasEnded() bool {
-	_, ok := s.ticks.Next(s.Passed)
-	return !ok || s.doc.isSpent(s.progress)
-}
-
-// until returns the time from now until the job of a tick is due. It is not shorter, because the store's clock was read
-// before.
-func (s *step) until(tick time.Time) time.Duration {
-	return max(0, tick.Sub(s.now)-time.Since(s.started))
+// untilNext returns the time until the job of the next tick is due. It is not shorter, because the store's clock was
+// read before.
+func (s *step) untilNext() time.Duration {
+	next, in := s.next(s.Passed)
+	if in == nil || next.After(s.now) {
+		s.advance()
+	}
+	if in == nil {
+		return idleWait
+	}
+	return max(0, next.Sub(s.now)-time.Since(s.started))
 }
 
 // runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a
@@ -246,19 +227,23 @@ func isRefused(err error) bool {
 	return invalid || undeclared
 }
 
-// firstDue returns the first ticks that are due: as many as a step may run.
+// firstDue returns the first ticks that are due, of one period: as many as a step may run.
 func (s *step) firstDue() []time.Time {
-	most := batch
-	if s.doc.MaxRuns > 0 {
-		most = int(min(int64(most), s.doc.MaxRuns-s.Counts.Run))
+	_, in := s.next(s.Passed)
+	if in == nil {
+		return nil
 	}
-	return s.first(most, s.Passed, s.Due.Until)
+	most := batch
+	if in.MaxRuns > 0 {
+		most = int(min(int64(most), in.MaxRuns-s.Counts.Run))
+	}
+	return first(in.ticks, most, later(s.Passed, in.from), earlier(s.Due.Until, in.until))
 }
 
 // first returns the first ticks after a time, until another.
-func (s *step) first(most int, after, until time.Time) (ticks []time.Time) {
+func first(of *schedule.Schedule, most int, after, until time.Time) (ticks []time.Time) {
 	for len(ticks) < most {
-		tick, ok := s.ticks.Next(after)
+		tick, ok := of.Next(after)
 		if !ok || tick.After(until) {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ringback/ringback/dispatcher/schedules"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -64,6 +65,12 @@ func (e *exporter) exportDocument(doc store.Document) error {
 		e.ordered[doc.Key.Queue()] = true
 	}
 	value := doc.Value
+	if doc.Key.Kind == store.KindSchedule {
+		var err error
+		if value, err = schedules.Portable(&doc); err != nil {
+			return fmt.Errorf("%s: %w", describe(doc.Key), err)
+		}
+	}
 	if e.WithoutSecrets {
 		var err error
 		if value, err = removeFromValue(value); err != nil {
