@@ -19,25 +19,28 @@ import (
 type ledger struct {
 	w *world
 
-	mu       sync.Mutex
-	entries  map[job.Ref]*entry
-	outbox   map[job.Ref]bool // jobs that settlements and alarms have written to the outbox
-	starts   map[job.Queue][]time.Time
-	answers  map[string]answer // by method and token
-	topics   map[string][]reign[policy.Topic]
-	lanes    map[job.Queue][]reign[policy.Lane]
-	paused   map[job.Queue]time.Time // until when a lane has a cooldown
-	open     map[job.Queue]bool      // breakers
-	raised   map[string]bool         // alarms of topics
-	stepped  time.Time               // when the clock last did
-	reigned  time.Time               // when the settings of a topic last changed
-	count    map[string]int64        // registrations by topic
-	changes  map[string]int64        // of jobs, by actor
-	gone     map[string]int64        // the same of jobs that were removed since
-	carried  time.Time               // a carrier's round, last
-	isLate   bool                    // the call under way is made when its caller no longer waits for it
-	breaking sync.Mutex              // of broken: calls of many goroutines may break a promise
-	broken   []breach
+	mu        sync.Mutex
+	entries   map[job.Ref]*entry
+	outbox    map[job.Ref]bool // jobs that settlements and alarms have written to the outbox
+	starts    map[job.Queue][]time.Time
+	answers   map[string]answer // by method and token
+	topics    map[string][]reign[policy.Topic]
+	lanes     map[job.Queue][]reign[policy.Lane]
+	paused    map[job.Queue]time.Time // until when a lane has a cooldown
+	accounts  map[string]*account     // of schedules, by internal job
+	schedules map[string]*account     // the newest, by name
+	open      map[job.Queue]bool      // breakers
+	raised    map[string]bool         // alarms of topics
+	stepped   time.Time               // when the clock last did
+	peak      time.Time               // the latest that the clock showed before a step
+	reigned   time.Time               // when the settings of a topic last changed
+	count     map[string]int64        // registrations by topic
+	changes   map[string]int64        // of jobs, by actor
+	gone      map[string]int64        // the same of jobs that were removed since
+	carried   time.Time               // a carrier's round, last
+	isLate    bool                    // the call under way is made when its caller no longer waits for it
+	breaking  sync.Mutex              // of broken: calls of many goroutines may break a promise
+	broken    []breach
 }
 
 // breach is a broken promise. The kind is the same for all jobs.
@@ -98,7 +101,7 @@ type entry struct {
 	isConfirmed  bool // a consumer was told that it is delivered
 	isPurged     bool
 	endedAt      time.Time
-	progress     progress // of a schedule
+	isIdle       bool // of a schedule that has ended
 	// plan are the ids of the jobs that the next step of bulk work treats, planned those of all steps.
 	plan, planned map[string]bool
 }
@@ -110,6 +113,7 @@ func newLedger(w *world) *ledger {
 		starts: make(map[job.Queue][]time.Time), paused: make(map[job.Queue]time.Time), open: make(map[job.Queue]bool),
 		raised: make(map[string]bool), count: make(map[string]int64),
 		changes: make(map[string]int64), gone: make(map[string]int64),
+		accounts: make(map[string]*account), schedules: make(map[string]*account),
 	}
 }
 
@@ -284,6 +288,7 @@ func (l *ledger) stepping() {
 	defer l.mu.Unlock()
 	l.stepped = time.Now()
 	now := l.w.clock()
+	l.peak = latest(l.peak, now)
 	for _, e := range l.entries {
 		if !now.Before(e.due) {
 			e.due = time.Time{}
@@ -471,7 +476,8 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 			l.judge(p, e, s)
 		}
 		if e.spec.Topic == job.ScheduleTopic && s.Body != nil {
-			l.step(e, s)
+			e.isIdle = v.Wait > active
+			l.step(s)
 		}
 		l.throttle(s)
 		l.end(e, s)
@@ -652,6 +658,7 @@ func (l *ledger) replaced(token store.Token, ref job.Ref, r store.Replacement, j
 		return
 	}
 	e := l.get(ref, "an edited job")
+	e.isIdle = false
 	l.change(e, j.Version, r.Actor)
 	if e.isLeased() || e.state != "" {
 		l.breach("%s: edited while %s", ref.ID, j.State)
@@ -743,6 +750,9 @@ func (l *ledger) purged(token store.Token, items []store.Removal, errs []error) 
 		}
 		l.w.story.add("%s is removed", e.spec.ID)
 		e.isPurged = true
+		if e.spec.Topic == job.ScheduleTopic {
+			continue // with its schedule
+		}
 		if actor := l.planner(e.spec.ID); actor != "" {
 			l.changes[actor]++
 		}

@@ -67,7 +67,10 @@ func (c *carrying) keepsLeases() bool {
 var errDead = errors.New("the process is dead")
 
 // start starts a process.
-func (w *world) start(name string) {
+func (w *world) start(name string) { w.processes[name] = w.launch(name, false) }
+
+// launch starts a process; isAPI: it carries and delivers nothing.
+func (w *world) launch(name string, isAPI bool) *process {
 	w.lives++
 	p := &process{w: w, name: fmt.Sprint(name, ".", w.lives)}
 	p.done, p.cutOff = make(chan struct{}), make(map[int]time.Time)
@@ -79,14 +82,17 @@ func (w *world) start(name string) {
 	p.stop = stop
 	var err error
 	p.Dispatcher, err = dispatcher.New(dispatcher.Options{
-		Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12, Grace: 6 * time.Second, Defaults: defaults,
+		RegisterOnly: isAPI, Store: gate{w.store, p}, Deliverer: receiver{p}, Workers: 12,
+		Grace: 6 * time.Second, Defaults: defaults,
 		Logger: slog.New(slog.DiscardHandler),
 		Random: func() float64 { return w.draws.of("jitter", p.name, w.millis()).Float64() },
 	})
 	if err != nil {
 		panic(err)
 	}
-	p.Handle(topicHandled, p.handle)
+	if !isAPI {
+		p.Handle(topicHandled, p.handle)
+	}
 	w.story.add("%s starts", p.name)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -94,13 +100,15 @@ func (w *world) start(name string) {
 			w.story.add("%s: %v", p.name, err)
 		}
 	})
-	running.Go(func() { p.consume(ctx) })
+	if !isAPI {
+		running.Go(func() { p.consume(ctx) })
+	}
 	w.all.Go(func() {
 		running.Wait()
 		w.story.add("%s has ended", p.name)
 		close(p.done)
 	})
-	w.processes[name] = p
+	return p
 }
 
 // kill ends a process at once.

@@ -47,6 +47,8 @@ func (l *ledger) put(token store.Token, doc store.Document, revision int64) {
 			l.breach("%v", err)
 		}
 		l.reign(topic.Name, topic.Policy)
+	case store.KindSchedule:
+		l.putSchedule(doc, revision)
 	case store.KindLane:
 		lane, err := doc.Lane()
 		if err != nil {

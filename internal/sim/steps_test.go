@@ -319,18 +319,56 @@ func (w *world) changeLane(r *rand.Rand) {
 	})
 }
 
-// changeSchedule pauses or resumes a schedule, or changes its times and what becomes of ticks that are late.
+// changeSchedule changes a schedule some times: it pauses or resumes it, changes its times and what becomes of ticks
+// that are late, or removes it. Some changes come within milliseconds of a tick. Perhaps the workers sleep meanwhile.
 func (w *world) changeSchedule(r *rand.Rand) {
-	name := one(r, slices.Sorted(maps.Keys(schedules))...)
-	paused, every := r.IntN(2) == 0, one(r, schedules[name].Every, 5*time.Second)
-	overlap := one(r, store.OverlapAllow, store.OverlapSkip, store.OverlapCancel)
-	runs := one(r, store.CatchUpAll, store.CatchUpLast, store.CatchUpNone)
-	w.client(r, 2, func(ctx context.Context, p *process) error {
-		_, err := p.PutSchedule(ctx, job.DefaultNamespace, name, store.ChangeOptions{}, func(s *store.Schedule) error {
-			s.Paused, s.Every, s.Overlap, s.CatchUp.Runs = paused, every, overlap, runs
-			return nil
-		})
-		return err
+	name, p := one(r, slices.Sorted(maps.Keys(schedules))...), w.processes[one(r, names...)]
+	isAway, count := r.IntN(2) == 0, 1+r.IntN(5)
+	if isAway {
+		p = w.launch("api", true)
+		w.ending = append(w.ending, p) // once the changes are made
+		for _, worker := range names {
+			w.sleepFor(w.processes[worker], time.Duration(r.IntN(30_000))*time.Millisecond)
+		}
+	}
+	if p == nil {
+		return
+	}
+	draw := w.draws.of("schedule", r.Uint64())
+	w.clients.Go(func() {
+		if isAway {
+			defer p.stop()
+		}
+		for range count {
+			paused, every := draw.IntN(3) == 0, one(draw, schedules[name].Every, 5*time.Second, 2*time.Second)
+			overlap := one(draw, store.OverlapAllow, store.OverlapSkip, store.OverlapCancel)
+			runs := one(draw, store.CatchUpAll, store.CatchUpLast, store.CatchUpNone)
+			from := time.Unix(draw.Int64N(1000), 0)
+			pause := time.Duration(draw.IntN(9000)) * time.Millisecond
+			if draw.IntN(2) == 0 { // to a tick, of any interval of whole seconds
+				at := w.clock().Add(pause).Truncate(time.Second)
+				pause = at.Sub(w.clock()) + time.Duration(draw.IntN(5)-1)*time.Millisecond
+			}
+			isRemoval := draw.IntN(8) == 0
+			if p.wait(p.life, pause) != nil {
+				return
+			}
+			ctx, cancel := context.WithTimeout(p.life, 15*time.Second)
+			var err error
+			if isRemoval {
+				err = p.DeleteSchedule(ctx, job.DefaultNamespace, name, 0, nil)
+			}
+			if err == nil {
+				change := w.schedule(name, func(s *store.Schedule) {
+					s.Paused, s.Every, s.Overlap, s.CatchUp.Runs, s.StartsAt = paused, every, overlap, runs, from
+				})
+				_, err = p.PutSchedule(ctx, job.DefaultNamespace, name, store.ChangeOptions{}, change)
+			}
+			cancel()
+			if err != nil {
+				w.story.add("the schedule %s is perhaps not changed: %v", name, err)
+			}
+		}
 	})
 }
 
@@ -390,15 +428,21 @@ func (w *world) stopAll(r *rand.Rand) {
 }
 
 func (w *world) sleepOne(r *rand.Rand) {
-	if p := w.processes[one(r, names...)]; p != nil {
-		pause := time.Duration(r.IntN(15_000)) * time.Millisecond
-		w.story.add("%s sleeps for %v", p.name, pause)
-		p.sleep()
-		w.late.Go(func() {
-			time.Sleep(pause)
-			p.wake()
-		})
+	p := w.processes[one(r, names...)]
+	w.sleepFor(p, time.Duration(r.IntN(15_000))*time.Millisecond)
+}
+
+// sleepFor stops a process, if there is one, for a time.
+func (w *world) sleepFor(p *process, pause time.Duration) {
+	if p == nil {
+		return
 	}
+	w.story.add("%s sleeps for %v", p.name, pause)
+	p.sleep()
+	w.late.Go(func() {
+		time.Sleep(pause)
+		p.wake()
+	})
 }
 
 func (w *world) cutOne(r *rand.Rand) {
@@ -442,6 +486,7 @@ func (w *world) stepClock(r *rand.Rand) {
 	defer func() { <-w.lock }()
 	w.ledger.stepping()
 	w.step(d)
+	w.ledger.moveChanges()
 }
 
 // answer is what a receiver answers to an attempt, and how long it takes.
