@@ -46,9 +46,8 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 		defer idle.Stop()
 		for {
 			for a != nil {
-				topic := a.schedJob.Lane.Topic()
 				a.run(ctx)
-				a = p.next(topic)
+				a = p.next(&a.schedJob)
 			}
 			idle.Reset(workerIdleTimeout)
 			select {
@@ -62,11 +61,11 @@ func (p *Pool) assign(ctx context.Context, a *attempt) {
 	})
 }
 
-// next returns the next attempt for a worker of a topic; nil: none.
-func (p *Pool) next(t *sched.Topic) *attempt {
+// next returns the next attempt for a worker after another; nil: none.
+func (p *Pool) next(after *sched.Job) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j := p.scheduler.Next(t, time.Now())
+	j := p.scheduler.Next(after, time.Now())
 	if j == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (f *fixture) serve(backlog map[string]store.QueueStatus) (lanes []string) {
 	for len(start) > 0 {
 		f.s.Sent(start[0])
 		f.end(start[0], policy.Result{Status: 200})
-		next := f.s.Next(start[0].Lane.topic, f.now)
+		next := f.s.Next(start[0], f.now)
 		if start = start[1:]; next != nil {
 			start = append(start, next)
 		}

@@ -25,6 +25,7 @@ type Job struct {
 	grant          *grant    // of its topic's starts; nil: that has no rate
 	queuedAt       time.Time // when it began to wait for a worker
 	startedAt      time.Time
+	inRow          int // jobs of its lane that its worker had before it
 	running        bool
 	runningElement *list.Element // in Scheduler.running
 	hanging        bool          // under way for longer than SlowAfter

@@ -82,27 +82,43 @@ func (s *Scheduler) startNext(t *Topic, topicPolicy policy.Topic, now time.Time)
 	for t.ready.len() > 0 {
 		l := t.ready.pop()
 		l.ready = false
-		limits := l.settings.Limits(topicPolicy)
-		if l.prefetched.len() == 0 || l.running >= min(l.slots, limits.Concurrency) {
-			continue
+		if j := s.startOf(l, topicPolicy, now); j != nil {
+			return j
 		}
-		j := l.prefetched.pop()
-		j.Cancelled = limits.Paused || now.Before(l.cooldownUntil)
-		if l.prefetched.len() == 0 {
-			delete(l.shard.withPrefetch, l)
-		}
-		s.countPrefetched(l, -1)
-		s.addRunning(j, now)
-		s.updateReady(l)
-		return j
 	}
 	return nil
 }
 
-// Next returns the job that a worker of a topic goes on with. The worker leaves the topic when it is nil: there is no
-// job, or the topic has more workers than it may.
-func (s *Scheduler) Next(t *Topic, now time.Time) *Job {
+// startOf starts the next prefetched job of a lane; nil: there is none, or the lane has no free slot.
+func (s *Scheduler) startOf(l *Lane, topicPolicy policy.Topic, now time.Time) *Job {
+	limits := l.settings.Limits(topicPolicy)
+	if l.prefetched.len() == 0 || l.running >= min(l.slots, limits.Concurrency) {
+		return nil
+	}
+	j := l.prefetched.pop()
+	j.Cancelled = limits.Paused || now.Before(l.cooldownUntil)
+	if l.prefetched.len() == 0 {
+		delete(l.shard.withPrefetch, l)
+	}
+	s.countPrefetched(l, -1)
+	s.addRunning(j, now)
+	s.updateReady(l)
+	return j
+}
+
+// Next returns the job that a worker goes on with after another: the next of the same lane, whose connection is idle now,
+// for up to maxLaneBatch jobs in a row, else one of the lane whose turn it is. The worker leaves the topic when it is nil:
+// there is no job, or the topic has more workers than it may.
+func (s *Scheduler) Next(after *Job, now time.Time) *Job {
+	l := after.Lane
+	t := l.topic
 	if topicPolicy := s.opts.Policy(t.name); !s.stopping && t.busy <= topicPolicy.Workers {
+		if after.inRow < maxLaneBatch-1 {
+			if j := s.startOf(l, topicPolicy, now); j != nil {
+				j.inRow = after.inRow + 1
+				return j
+			}
+		}
 		if j := s.startNext(t, topicPolicy, now); j != nil {
 			return j
 		}

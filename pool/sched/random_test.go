@@ -164,7 +164,7 @@ func (p *process) end(n int, result policy.Result) {
 		Concurrency: p.topicPolicy.LaneConcurrency,
 	}, p.now)
 	p.settle(j)
-	if next := p.s.Next(j.Lane.Topic(), p.now); next != nil {
+	if next := p.s.Next(j, p.now); next != nil {
 		p.running = append(p.running, next)
 	}
 }

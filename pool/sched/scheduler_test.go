@@ -57,6 +57,9 @@ func (f *fixture) claim(bodies map[string]int) (names []string, start []*Job) {
 	return names, start
 }
 
+// quickly is the end of a delivered attempt.
+var quickly = AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 64, Breaker: policy.Builtin().Breaker}
+
 func (f *fixture) end(j *Job, result policy.Result) {
 	f.s.EndAttempt(j, AttemptResult{Result: &result, Concurrency: 8, Breaker: policy.Builtin().Breaker}, f.now)
 }
@@ -191,7 +194,7 @@ func (f *fixture) prefetchBeyondSlots() []*Job {
 	topic.prefetchTarget, topic.measuredAt = 10, f.now
 	for _, j := range jobs {
 		f.endAtLimit(j)
-		require.Nil(f, f.s.Next(topic, f.now))
+		require.Nil(f, f.s.Next(j, f.now))
 		f.sh.Settle([]*Lane{j.Lane}, f.now)
 	}
 	_, jobs = f.claim(map[string]int{"a": 1})
@@ -208,21 +211,19 @@ func (f *fixture) endAtLimit(j *Job) {
 func TestPrefetch_LaneAtItsConcurrencyBeginsNoMoreThanItsSlots(t *testing.T) {
 	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
 	jobs := f.prefetchBeyondSlots()
-	topic := jobs[0].Lane.Topic()
 	f.endAtLimit(jobs[0])
-	require.NotNil(t, f.s.Next(topic, f.now), "the slot is taken over at once")
-	require.Nil(t, f.s.Next(topic, f.now), "and no other")
+	require.NotNil(t, f.s.Next(jobs[0], f.now), "the slot is taken over at once")
+	require.Nil(t, f.s.Next(jobs[0], f.now), "and no other")
 }
 
 func TestPrefetch_KeepsToALimitThatWasLoweredSinceTheClaim(t *testing.T) {
 	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 8, LaneConcurrency: 2})
 	jobs := f.prefetchBeyondSlots()
-	topic := jobs[0].Lane.Topic()
 	jobs[0].Lane.settings = &LaneSettings{Lane: store.Lane{Settings: policy.Lane{LaneConcurrency: 1}}}
 	f.endAtLimit(jobs[0])
-	require.Nil(t, f.s.Next(topic, f.now), "one still runs")
+	require.Nil(t, f.s.Next(jobs[0], f.now), "one still runs")
 	f.endAtLimit(jobs[1])
-	require.NotNil(t, f.s.Next(topic, f.now))
+	require.NotNil(t, f.s.Next(jobs[1], f.now))
 }
 
 func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
@@ -232,14 +233,14 @@ func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
 	require.Len(t, jobs, initialSlots)
 	result := AttemptResult{Result: &policy.Result{Status: 200}, Concurrency: 4, Breaker: policy.Builtin().Breaker}
 	f.s.EndAttempt(jobs[0], result, f.now)
-	require.Nil(t, f.s.Next(jobs[0].Lane.Topic(), f.now))
+	require.Nil(t, f.s.Next(jobs[0], f.now))
 	f.sh.Settle([]*Lane{jobs[0].Lane}, f.now)
 	f.sh.MarkRunnable([]job.Queue{queue("a", "y")})
 	request, _ := f.sh.Pick(f.now)
 	require.Len(t, request.Queues, 2)
 	result.Cooldown = time.Minute
 	f.s.EndAttempt(jobs[1], result, f.now) // during the call
-	require.Nil(t, f.s.Next(jobs[1].Lane.Topic(), f.now))
+	require.Nil(t, f.s.Next(jobs[1], f.now))
 	claim := Claim{Request: request, FirstCall: f.now}
 	for _, q := range request.Queues {
 		claim.Statuses = append(claim.Statuses, store.QueueStatus{Queue: q.Queue})
@@ -251,4 +252,37 @@ func TestPrefetch_ClaimBeginsNoJobOfALaneInCooldown(t *testing.T) {
 		require.Equal(t, j.Lane == jobs[1].Lane, j.Cancelled,
 			"what the claim brought of a lane in cooldown is put back")
 	}
+}
+
+func TestNext_GoesOnWithItsLaneForOneTurn(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 1, LaneConcurrency: 64})
+	x, y := queue("a", "x"), queue("a", "y")
+	f.sh.MarkRunnable([]job.Queue{x})
+	_, jobs := f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, 1)
+	topic := jobs[0].Lane.Topic()
+	topic.prefetchTarget, topic.measuredAt = 64, f.now
+	f.s.EndAttempt(jobs[0], quickly, f.now)
+	f.sh.MarkRunnable([]job.Queue{y})
+	f.sh.Settle([]*Lane{jobs[0].Lane}, f.now)
+	require.Nil(t, f.s.Next(jobs[0], f.now))
+	_, jobs = f.claim(map[string]int{"a": 1})
+	require.Len(t, jobs, 1)
+	for _, of := range []job.Queue{x, y} {
+		for range 2*maxLaneBatch - f.s.Lane(of).prefetched.len() {
+			f.s.queue(&Job{Lane: f.s.Lane(of)}, f.now)
+		}
+		f.s.Lane(of).slots = 64
+	}
+	var turns []string
+	for j := jobs[0]; j != nil; j = f.s.Next(j, f.now) {
+		f.s.EndAttempt(j, quickly, f.now)
+		if lane := j.Lane.queue.Lane; len(turns) == 0 || j.inRow == 0 {
+			turns = append(turns, lane)
+		} else {
+			require.Equal(t, turns[len(turns)-1], lane)
+		}
+		require.Less(t, j.inRow, maxLaneBatch)
+	}
+	require.Subset(t, [][]string{{"x", "y", "x", "y", "x"}, {"y", "x", "y", "x", "y"}}, [][]string{turns})
 }
