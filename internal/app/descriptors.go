@@ -51,7 +51,7 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 }
 
 // maxIdleConns is the largest number of idle connections to receivers.
-const maxIdleConns = 1024
+const maxIdleConns = 4096
 
 // log logs the plan, and warns when deliveries would run out of descriptors before workers.
 func (p descriptorPlan) log(log *slog.Logger, delivers bool) {

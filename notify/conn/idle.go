@@ -25,43 +25,50 @@ const (
 type idle struct {
 	most, mostOfHost int // at least 1
 
-	mu    sync.Mutex
-	hosts map[string][]*idleConn // by host and port, the oldest first; none is empty
-	order *list.List             // of *idleConn, the oldest first
-	timer *time.Timer            // of the next sweep, while there are connections
-	next  time.Time              // when that is
-	shut  bool                   // closed, and no request since
+	mu     sync.Mutex
+	routes map[route][]*idleConn // the oldest first; none is empty
+	hosts  map[string]*list.List // by host and port: *idleConn, the oldest first; none is empty
+	order  *list.List            // of *idleConn, the oldest first
+	timer  *time.Timer           // of the next sweep, while there are connections
+	next   time.Time             // when that is
+	shut   bool                  // closed, and no request since
+}
+
+// A route is what a connection serves: one queue at one host and port.
+type route struct {
+	addr  string
+	queue job.Queue
 }
 
 // idleConn is a connection between two requests.
 type idleConn struct {
 	*h1.Conn
 
-	addr       string
-	queue      job.Queue // the only queue that uses it
+	route      route
 	generation generation
 	dialled    *dialRecord
 
 	// Guarded by the mutex of idle.
-	until   time.Time // it is reused before
-	element *list.Element
+	until           time.Time // it is reused before
+	ofHost, element *list.Element
 }
 
 func newIdle(most, mostOfHost int) *idle {
-	i := &idle{most: most, mostOfHost: mostOfHost, hosts: make(map[string][]*idleConn), order: list.New()}
+	i := &idle{most: most, mostOfHost: mostOfHost, order: list.New()}
+	i.routes, i.hosts = make(map[route][]*idleConn), make(map[string]*list.List)
 	i.timer = time.AfterFunc(sweepInterval, i.sweep)
 	i.timer.Stop()
 	return i
 }
 
-// take removes and returns a queue's connection to a host, or nil.
-func (i *idle) take(addr string, queue job.Queue) *idleConn {
+// take removes and returns a connection of a route, or nil.
+func (i *idle) take(r route) *idleConn {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.shut = false
 	now := time.Now()
-	for _, conn := range slices.Backward(i.hosts[addr]) {
-		if conn.queue == queue && now.Before(conn.until) {
+	for _, conn := range slices.Backward(i.routes[r]) {
+		if now.Before(conn.until) {
 			i.drop(conn)
 			return conn
 		}
@@ -83,8 +90,8 @@ func (i *idle) keep(conn *idleConn, within time.Duration) (surplus *idleConn) {
 	if i.shut {
 		return conn
 	}
-	if of := i.hosts[conn.addr]; len(of) >= i.mostOfHost {
-		surplus = of[0]
+	if host := i.hosts[conn.route.addr]; host != nil && host.Len() >= i.mostOfHost {
+		surplus, _ = host.Front().Value.(*idleConn)
 		i.drop(surplus)
 	} else if i.order.Len() >= i.most {
 		surplus, _ = i.order.Front().Value.(*idleConn)
@@ -95,21 +102,30 @@ func (i *idle) keep(conn *idleConn, within time.Duration) (surplus *idleConn) {
 	if i.order.Len() == 0 || conn.until.Before(i.next) && now.Add(minSweep).Before(i.next) {
 		i.sweepAt(earlier(now.Add(sweepInterval), conn.until))
 	}
-	conn.element = i.order.PushBack(conn)
-	i.hosts[conn.addr] = append(i.hosts[conn.addr], conn)
+	host := i.hosts[conn.route.addr]
+	if host == nil {
+		host = list.New()
+		i.hosts[conn.route.addr] = host
+	}
+	conn.element, conn.ofHost = i.order.PushBack(conn), host.PushBack(conn)
+	i.routes[conn.route] = append(i.routes[conn.route], conn)
 	return surplus
 }
 
 // drop removes a connection. The caller holds mu.
 func (i *idle) drop(conn *idleConn) {
 	i.order.Remove(conn.element)
-	of := i.hosts[conn.addr]
+	host := i.hosts[conn.route.addr]
+	if host.Remove(conn.ofHost); host.Len() == 0 {
+		delete(i.hosts, conn.route.addr)
+	}
+	of := i.routes[conn.route]
 	n := slices.Index(of, conn)
 	if of = slices.Delete(of, n, n+1); len(of) == 0 {
-		delete(i.hosts, conn.addr)
+		delete(i.routes, conn.route)
 		return
 	}
-	i.hosts[conn.addr] = of
+	i.routes[conn.route] = of
 }
 
 // sweep closes connections whose time is over or that have unread bytes.

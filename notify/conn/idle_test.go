@@ -15,7 +15,7 @@ import (
 // idleConnTo returns a connection to a host, and a function that reports whether it was closed.
 func idleConnTo(addr string) (*idleConn, func() bool) {
 	near, _ := net.Pipe()
-	return &idleConn{Conn: h1.NewConn(near), addr: addr}, func() bool { return near.SetDeadline(time.Time{}) != nil }
+	return &idleConn{Conn: h1.NewConn(near), route: route{addr: addr}}, func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
 func TestIdle_ReusesTheConnectionUsedLast(t *testing.T) {
@@ -27,12 +27,12 @@ func TestIdle_ReusesTheConnectionUsedLast(t *testing.T) {
 	i.put(one, idleTimeout)
 	i.put(two, idleTimeout)
 	i.put(other, idleTimeout)
-	require.Same(t, two, i.take("a:80", job.Queue{}))
-	require.Same(t, one, i.take("a:80", job.Queue{}))
-	require.Nil(t, i.take("a:80", job.Queue{}))
+	require.Same(t, two, i.take(route{addr: "a:80"}))
+	require.Same(t, one, i.take(route{addr: "a:80"}))
+	require.Nil(t, i.take(route{addr: "a:80"}))
 	i.put(one, idleTimeout)
-	require.Same(t, one, i.take("a:80", job.Queue{}))
-	require.Same(t, other, i.take("b:80", job.Queue{}))
+	require.Same(t, one, i.take(route{addr: "a:80"}))
+	require.Same(t, other, i.take(route{addr: "b:80"}))
 	require.Empty(t, i.hosts)
 	require.Zero(t, i.order.Len())
 }
@@ -45,7 +45,7 @@ func TestIdle_IsBounded(t *testing.T) {
 		conn, over := idleConnTo(addr)
 		i.put(conn, idleTimeout)
 		ended = append(ended, over)
-		require.LessOrEqual(t, len(i.hosts[addr]), 2)
+		require.LessOrEqual(t, i.hosts[addr].Len(), 2)
 	}
 	require.True(t, ended[0](), "the third of a host closes its first")
 	require.True(t, ended[1](), "the fourth of all closes the oldest")
@@ -95,14 +95,14 @@ func TestIdle_ObeysTheReceiversTime(t *testing.T) {
 			short, shortEnded := idleConnTo("b:80")
 			i.put(short, within)
 			time.Sleep(within - time.Nanosecond)
-			require.Same(t, short, i.take("b:80", job.Queue{}), "until the end")
+			require.Same(t, short, i.take(route{addr: "b:80"}), "until the end")
 			i.put(short, within)
 			time.Sleep(within)
-			require.Nil(t, i.take("b:80", job.Queue{}), "not after it")
+			require.Nil(t, i.take(route{addr: "b:80"}), "not after it")
 			synctest.Wait()
 			require.True(t, shortEnded(), "it is closed then")
 			require.False(t, longEnded())
-			require.Same(t, long, i.take("a:80", job.Queue{}))
+			require.Same(t, long, i.take(route{addr: "a:80"}))
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestIdle_SweepsAtIntervals(t *testing.T) {
 		defer i.close()
 		short, ended := idleConnTo("a:80")
 		i.put(short, 0)
-		require.Nil(t, i.take("a:80", job.Queue{}))
+		require.Nil(t, i.take(route{addr: "a:80"}))
 		time.Sleep(minSweep - time.Nanosecond)
 		synctest.Wait()
 		require.False(t, ended())
@@ -129,7 +129,7 @@ func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	defer i.close()
 	near, far := tcpPair(t)
 	other, _ := tcpPair(t)
-	closed, open := &idleConn{Conn: h1.NewConn(near), addr: "a:80"}, &idleConn{Conn: h1.NewConn(other), addr: "a:80"}
+	closed, open := &idleConn{Conn: h1.NewConn(near), route: route{addr: "a:80"}}, &idleConn{Conn: h1.NewConn(other), route: route{addr: "a:80"}}
 	i.put(closed, idleTimeout)
 	i.put(open, idleTimeout)
 	i.sweep()
@@ -138,8 +138,8 @@ func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	require.Eventually(t, func() bool { return closed.HasUnread() }, 5*time.Minute, time.Millisecond)
 	i.sweep()
 	require.ErrorIs(t, near.SetDeadline(time.Time{}), net.ErrClosed)
-	require.Same(t, open, i.take("a:80", job.Queue{}))
-	require.Nil(t, i.take("a:80", job.Queue{}))
+	require.Same(t, open, i.take(route{addr: "a:80"}))
+	require.Nil(t, i.take(route{addr: "a:80"}))
 }
 
 func TestIdle_KeepsNothingAfterCloseUntilARequest(t *testing.T) {
@@ -152,7 +152,7 @@ func TestIdle_KeepsNothingAfterCloseUntilARequest(t *testing.T) {
 	late, lateEnded := idleConnTo("a:80")
 	i.put(late, idleTimeout)
 	require.True(t, lateEnded())
-	require.Nil(t, i.take("a:80", job.Queue{}))
+	require.Nil(t, i.take(route{addr: "a:80"}))
 	again, againEnded := idleConnTo("a:80")
 	i.put(again, idleTimeout)
 	require.False(t, againEnded())
@@ -171,13 +171,13 @@ func TestIdle_ReusesConnectionsInTheirQueueOnly(t *testing.T) {
 	var conns []*idleConn
 	for _, queue := range queues {
 		conn, _ := idleConnTo("a:80")
-		conn.queue = queue
+		conn.route.queue = queue
 		conns = append(conns, conn)
 		i.put(conn, idleTimeout)
 	}
-	require.Nil(t, i.take("a:80", job.Queue{Namespace: "default", Topic: "t", Lane: "c"}))
+	require.Nil(t, i.take(route{"a:80", job.Queue{Namespace: "default", Topic: "t", Lane: "c"}}))
 	for n, queue := range queues {
-		require.Same(t, conns[n], i.take("a:80", queue))
-		require.Nil(t, i.take("a:80", queue))
+		require.Same(t, conns[n], i.take(route{"a:80", queue}))
+		require.Nil(t, i.take(route{"a:80", queue}))
 	}
 }

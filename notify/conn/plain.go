@@ -43,9 +43,9 @@ func (t *Transport) sendPlain(r *http.Request, p *Progress, addr string, fresh b
 // connect returns a connection without unread bytes: an idle one of the queue that is not of an earlier generation,
 // else a new one.
 func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh bool) (*idleConn, error) {
-	current := t.generation(addr, p.Queue)
+	current, of := t.generation(addr, p.Queue), route{addr, p.Queue}
 	for !fresh {
-		conn := t.idle.take(addr, p.Queue)
+		conn := t.idle.take(of)
 		if conn == nil {
 			break
 		}
@@ -60,8 +60,7 @@ func (t *Transport) connect(ctx context.Context, p *Progress, addr string, fresh
 		return nil, err
 	}
 	conn := &idleConn{
-		Conn: h1.NewConn(bare), addr: addr, queue: p.Queue, generation: current,
-		dialled: p.dialing.Load(),
+		Conn: h1.NewConn(bare), route: of, generation: current, dialled: p.dialing.Load(),
 	}
 	p.got(&conn.WriteCounter, conn.dialled, false)
 	return conn, nil

@@ -43,7 +43,7 @@ const (
 	maxTransports = 64
 	// maxIdlePerHost bounds a client certificate's idle connections to one host and port, those of net/http also per
 	// queue.
-	maxIdlePerHost = 256
+	maxIdlePerHost = 1024
 )
 
 // A Pool has the Transport without a client certificate, and those of the most recently used certificates. Certificates
@@ -60,7 +60,7 @@ type Pool struct {
 
 // NewPool returns a Pool. It starts nothing.
 func NewPool(o Options) *Pool {
-	o.MaxIdle = cmp.Or(o.MaxIdle, 1024)
+	o.MaxIdle = cmp.Or(o.MaxIdle, 4096)
 	p := &Pool{options: o, certified: make(map[*tls.Certificate]*list.Element), order: list.New()}
 	p.SetRoots(o.Roots)
 	p.plain = p.newTransport(nil)

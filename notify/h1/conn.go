@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // MaxBody is the longest body of a request, in bytes: the socket buffer takes it whole, even if the receiver reads
@@ -20,8 +21,8 @@ type Conn struct {
 	WriteCounter
 	*Socket
 
-	in      *bufio.Reader
-	out     *bufio.Writer
+	in      *bufio.Reader // nil between two requests
+	out     *bufio.Writer // the same
 	used    bool
 	readErr error       // of the first failed read
 	header  HeaderLimit // of the response under way
@@ -29,9 +30,30 @@ type Conn struct {
 
 // NewConn returns a Conn over a new connection.
 func NewConn(conn net.Conn) *Conn {
-	c := &Conn{WriteCounter: WriteCounter{Conn: conn}, Socket: NewSocket(conn)}
-	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
-	return c
+	return &Conn{WriteCounter: WriteCounter{Conn: conn}, Socket: NewSocket(conn)}
+}
+
+// Buffers of 4 KiB, which idle connections do without.
+var (
+	readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+)
+
+// takeBuffers takes the connection's buffers for a request.
+func (c *Conn) takeBuffers() {
+	c.in, _ = readers.Get().(*bufio.Reader)
+	c.out, _ = writers.Get().(*bufio.Writer)
+	c.in.Reset(c)
+	c.out.Reset(c)
+}
+
+// returnBuffers gives the buffers back after a response that was read whole.
+func (c *Conn) returnBuffers() {
+	c.in.Reset(nil)
+	c.out.Reset(nil)
+	readers.Put(c.in)
+	writers.Put(c.out)
+	c.in, c.out = nil, nil
 }
 
 // Supports reports whether a Conn can send a request: plain HTTP, a host that needs no encoding, and a body of at most
@@ -55,6 +77,9 @@ type Hooks struct {
 // RoundTrip sends a request and reads the response up to its body. After an error the connection must be closed.
 func (c *Conn) RoundTrip(r *http.Request, hooks Hooks) (*http.Response, error) {
 	c.header = HeaderLimit{}
+	if c.in == nil {
+		c.takeBuffers()
+	}
 	if !c.used && c.HasUnread() {
 		if _, err := c.in.Peek(1); err != nil {
 			return nil, err
@@ -165,5 +190,9 @@ func (b *body) end(whole bool) {
 		return
 	}
 	b.ended = true
-	b.done(b.resp, whole && !b.resp.Close && b.resp.StatusCode >= 200 && b.conn.in.Buffered() == 0)
+	reusable := whole && !b.resp.Close && b.resp.StatusCode >= 200 && b.conn.in.Buffered() == 0
+	if reusable {
+		b.conn.returnBuffers()
+	}
+	b.done(b.resp, reusable)
 }

@@ -268,3 +268,14 @@ func TestSocket_IsFoundBelowOtherLayers(t *testing.T) {
 	require.False(t, NewSocket(pipe).HasUnread())
 	_, _ = pipe.Close(), far.Close()
 }
+
+func TestConn_HasNoBuffersBetweenTwoRequests(t *testing.T) {
+	near, far := tcpPair(t)
+	serve(t, far, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none", "HTTP/1.1 204 No Content\r\n\r\n")
+	c := NewConn(near)
+	for _, body := range []string{"one", ""} {
+		require.Equal(t, body, send(t, c, http.MethodPost, "x").body)
+		require.Nil(t, c.in)
+		require.Nil(t, c.out)
+	}
+}
