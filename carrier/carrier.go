@@ -130,13 +130,10 @@ func (s *shard) lead(ctx context.Context, leadership store.Leadership, expiry *l
 	checks.Go(func() { s.repair(ctx) })
 	checks.Go(func() { s.watchAgenda(ctx) })
 	for ctx.Err() == nil {
-		if time.Since(extended) >= extendEvery {
-			extended = time.Now()
-			if err := store.Call(ctx, leadership.Extend); err != nil {
-				return err
-			}
-		}
 		options := outbox.options(ctx)
+		if time.Since(extended) >= extendEvery {
+			extended, options.Lead = time.Now(), leadership
+		}
 		options.KeepLeases, options.ExpireLeasesBefore = expiry.isPaused(), expiry.plausibleNow()
 		var carried store.CarryResult
 		err := store.Call(ctx, func(ctx context.Context) (err error) {

@@ -51,6 +51,9 @@ type Leadership interface {
 
 // CarryOptions bounds one Carry.
 type CarryOptions struct {
+	// Lead is the carrier lock that the round extends first, in the same round trip; nil: none. ErrNotLeader: it was
+	// lost, and nothing was done.
+	Lead Leadership
 	// Queues bounds the agenda's queues to process; zero: 128.
 	Queues int
 	// Jobs bounds the jobs to move; zero: 1024.
@@ -70,6 +73,14 @@ type CarryOptions struct {
 	// OutboxBytes bounds the size of the returned outbox entries, approximately; the first one always fits. Zero:
 	// OutboxBytes.
 	OutboxBytes int
+}
+
+// ExtendLead extends the lock of Lead, if there is one.
+func (o *CarryOptions) ExtendLead(ctx context.Context) error {
+	if o.Lead == nil {
+		return nil
+	}
+	return o.Lead.Extend(ctx)
 }
 
 // OutboxBytes is the default of CarryOptions.OutboxBytes.

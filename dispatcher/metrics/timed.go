@@ -63,6 +63,9 @@ func (s timedShard) Lead(ctx context.Context) (store.Leadership, error) {
 }
 
 func (s timedShard) Carry(ctx context.Context, token store.Token, round store.CarryOptions) (store.CarryResult, error) {
+	if l, ok := round.Lead.(timedLead); ok {
+		round.Lead = l.next
+	}
 	carried, err := timed(ctx, s.m, "carry",
 		func() (store.CarryResult, error) { return s.next.Carry(ctx, token, round) })
 	if err == nil {

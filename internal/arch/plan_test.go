@@ -216,7 +216,7 @@ var plan = []row{
 			"internal/logs", "job", "store", "store/redis/connect", "store/redis/layout", "store/redis/repair",
 			"store/redis/settings", "store/redis/shard",
 		},
-		others: []string{"github.com/go-redsync/redsync/v4", "github.com/redis/go-redis/v9"},
+		others: []string{"github.com/redis/go-redis/v9"},
 	},
 	{
 		pkg:    "store/redis/tail",

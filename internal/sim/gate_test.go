@@ -384,6 +384,9 @@ func (l gateLeadership) Release(ctx context.Context) error {
 func (s gateShard) Carry(
 	ctx context.Context, token store.Token, options store.CarryOptions,
 ) (store.CarryResult, error) {
+	if l, ok := options.Lead.(gateLeadership); ok {
+		options.Lead = l.next
+	}
 	carried, err := call(ctx, s.p, s.number, "Carry", func(ctx context.Context) (store.CarryResult, error) {
 		c, err := s.next.Carry(ctx, token, options)
 		if err == nil {

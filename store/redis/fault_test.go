@@ -235,20 +235,17 @@ func TestLead_CopiesAPartlyWrittenPolicy(t *testing.T) {
 }
 
 func TestLead_CopiesAPartlyWrittenPolicyWhileHeld(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) {
-		insert(t, s, entry("a"))
-		lead, err := s.Shards()[0].Lead(t.Context())
-		require.NoError(t, err)
-		_, err = store.PutTopic(t.Context(), s,
-			store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
-		require.NoError(t, err)
-		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
-		require.NoError(t, lead.Extend(t.Context()))
-		require.Empty(t, claimAll(t, s, 1).Jobs)
-		require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err())
-		require.NoError(t, lead.Extend(t.Context()))
-		require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
-	})
+	s, _, extend := leader(t)
+	insert(t, s, entry("a"))
+	_, err := store.PutTopic(t.Context(), s,
+		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
+	require.NoError(t, err)
+	require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
+	extend()
+	require.Empty(t, claimAll(t, s, 1).Jobs)
+	require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err())
+	extend()
+	require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
 }
 
 func TestResume_NotifiesEveryLane(t *testing.T) {

@@ -43,8 +43,20 @@ func (w *without) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
+// leader takes the lead of a store's first shard. extend extends it when the policies are due to be read again.
+func leader(t *testing.T) (s *Store, l store.Leadership, extend func()) {
+	var passed time.Duration
+	s = open(t, Options{URL: redistest.Start(t).URL(), elapsed: func() time.Duration { return passed }})
+	l, err := s.Shards()[0].Lead(t.Context())
+	require.NoError(t, err)
+	return s, l, func() {
+		passed += 5 * time.Second
+		require.NoError(t, l.Extend(t.Context()))
+	}
+}
+
 func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL()})
+	s, l, extend := leader(t)
 	insert(t, s, entry("a"))
 	put := func(name string, paused bool) {
 		_, err := store.PutTopic(t.Context(), s,
@@ -52,20 +64,19 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 		require.NoError(t, err)
 	}
 	put(lane.Topic, false)
-	l, err := s.Shards()[0].Lead(t.Context())
-	require.NoError(t, err)
+	extend()
 	before, err := s.Client.HGetAll(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Result()
 	require.NoError(t, err)
 	put(lane.Topic, true)
 	put("other", true)
-	require.NoError(t, l.Extend(t.Context()))
+	extend()
 	require.Empty(t, claimAll(t, s, 1).Jobs)
 	// On a cluster the policies and a shard are on different servers. A failover may roll one of them back.
 	require.NoError(t, s.Client.Del(t.Context(), layout.DocumentsKey("rb", store.KindTopic)).Err())
 	require.NoError(t, s.Client.HSet(t.Context(), layout.DocumentsKey("rb", store.KindTopic), before).Err())
 	require.NoError(t, s.Client.ZRemRangeByScore(t.Context(), layout.ChangesKey("rb", store.KindTopic), "("+before[""],
 		"+inf").Err())
-	require.NoError(t, l.Extend(t.Context()))
+	extend()
 	_, revision, err := storetest.ListTopics(t.Context(), s)
 	require.NoError(t, err)
 	claimed := claimAll(t, s, 1)
@@ -82,7 +93,7 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 }
 
 func TestLead_CopiesChangedPoliciesOnly(t *testing.T) {
-	s := open(t, Options{URL: redistest.Start(t).URL()})
+	s, l, extend := leader(t)
 	topic := func(name string, paused bool) store.Topic {
 		return store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}}
 	}
@@ -95,9 +106,7 @@ func TestLead_CopiesChangedPoliciesOnly(t *testing.T) {
 	put("unchanged", true)
 	put("changed", true)
 	put("removed", true)
-	l, err := s.Shards()[0].Lead(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, l.Extend(t.Context()))
+	extend()
 	before := limits()
 	s.Client.AddHook(&without{command: "hgetall", key: layout.DocumentsKey("rb", store.KindTopic), gone: true})
 	for what, change := range []func(){
@@ -111,7 +120,7 @@ func TestLead_CopiesChangedPoliciesOnly(t *testing.T) {
 		after := limits()
 		require.NoError(t, s.Client.Del(t.Context(), limitsKey).Err())
 		require.NoError(t, s.Client.HSet(t.Context(), limitsKey, before).Err())
-		require.NoError(t, l.Extend(t.Context()))
+		extend()
 		require.Equal(t, after[""], limits()[""], what)
 		for name, stored := range after {
 			_, stored, _ = strings.Cut(stored, " ")

@@ -26,6 +26,9 @@ const (
 // Carry implements store.Keeper. Due jobs need no move, so that what goes to ready is a matter of counting; the rest of
 // a round is expired leases, wake-ups and the outbox.
 func (k *keeping) Carry(ctx context.Context, token store.Token, options store.CarryOptions) (store.CarryResult, error) {
+	if err := options.ExtendLead(ctx); err != nil {
+		return store.CarryResult{}, err
+	}
 	options.Queues = cmp.Or(options.Queues, carryQueues)
 	options.Jobs = cmp.Or(options.Jobs, carryJobs)
 	options.Ready = cmp.Or(options.Ready, carryReady)

@@ -23,6 +23,9 @@ const (
 func (s *modelShard) Carry(
 	ctx context.Context, token store.Token, round store.CarryOptions,
 ) (store.CarryResult, error) {
+	if err := round.ExtendLead(ctx); err != nil {
+		return store.CarryResult{}, err
+	}
 	m := s.model
 	now, err := m.open(ctx)
 	if err != nil {

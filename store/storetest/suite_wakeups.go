@@ -190,6 +190,10 @@ var wakeupCases = []testCase{
 			require.ErrorIs(s, err, store.ErrNotLeader)
 		}
 		require.NoError(s, second.Extend(s.Context()), "a release by an earlier holder changes nothing")
+		_, err = s.shard().Carry(s.Context(), store.NewToken(), store.CarryOptions{Lead: first})
+		require.ErrorIs(s, err, store.ErrNotLeader)
+		_, err = s.shard().Carry(s.Context(), store.NewToken(), store.CarryOptions{Lead: second})
+		require.NoError(s, err)
 		require.NoError(s, second.Release(s.Context()))
 	}},
 	{"Lead is per shard", func(s *suite) {
@@ -198,6 +202,21 @@ var wakeupCases = []testCase{
 			require.NoError(s, err)
 			defer func() { require.NoError(s, lead.Release(s.Context())) }()
 		}
+	}},
+	{"Carry extends the lead", func(s *suite) {
+		if s.Advance == nil {
+			return // the clock is not the test's
+		}
+		lead, err := s.shard().Lead(s.Context())
+		require.NoError(s, err)
+		for range 3 {
+			s.Advance(store.LeadershipTTL * 2 / 3)
+			_, err = s.shard().Carry(s.Context(), store.NewToken(), store.CarryOptions{Lead: lead})
+			require.NoError(s, err)
+			_, err = s.shard().Lead(s.Context())
+			require.ErrorIs(s, err, store.ErrNotLeader)
+		}
+		require.NoError(s, lead.Release(s.Context()))
 	}},
 	{"Lead expires unless it is extended", func(s *suite) {
 		if s.Advance == nil && testing.Short() {

@@ -109,9 +109,13 @@ func (s *Keeper) agenda(ctx context.Context, replyKey string, round *store.Carry
 		me = s.process.id
 	}
 	c.Add(round.Queues, expire, me)
-	agenda, err := s.RunList(ctx, c, 10)
-	if err != nil {
+	reply, err := s.runExtending(ctx, round, c)
+	agenda := layout.List(reply)
+	switch {
+	case err != nil:
 		return nil, clockReading{}, err
+	case len(agenda) != 10:
+		return nil, clockReading{}, scriptAgenda.Malformed()
 	}
 	if me != "" {
 		s.clock.stored(began)

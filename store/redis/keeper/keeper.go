@@ -23,6 +23,8 @@ var files embed.FS
 
 var (
 	scriptLead    = layout.New(files, "lead")
+	scriptExtend  = layout.New(files, "extend")
+	scriptRelease = layout.New(files, "release")
 	scriptAgenda  = layout.New(files, "agenda", layout.ReadingJobs)
 	scriptCarry   = layout.New(files, "carry", layout.EndingJobs)
 	scriptSweep   = layout.New(files, "sweep", layout.EndingJobs)

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/redis/connect"
 	"github.com/ringback/ringback/store/redis/layout"
@@ -18,44 +15,53 @@ import (
 // leadership is a held carrier lock.
 type leadership struct {
 	keeper *Keeper
-	mutex  *redsync.Mutex
+	value  string        // of the lock
 	copied int64         // revision of the policies that were copied to the shard last
-	again  time.Duration // by the process's clock: the policies are not read before
+	again  time.Duration // by the process's clock: the policies' revision is not read before
 }
 
 // Lead takes the shard's carrier lock and updates the shard's copy of the policies' limits: the process that was
 // writing them may have died half way.
 func (s *Keeper) Lead(ctx context.Context) (store.Leadership, error) {
-	value := string(store.NewToken())
-	if err := s.lock(ctx, value); err != nil {
+	l := &leadership{keeper: s, value: string(store.NewToken()), copied: settings.UnknownRevision}
+	err := l.run(ctx, scriptLead, l.value, store.LeadershipTTL.Milliseconds())
+	if err != nil {
 		return nil, fmt.Errorf("lead: %w", err)
 	}
-	mutex := redsync.New(goredis.NewPool(s.Client)).NewMutex(s.Keys.Carrier, redsync.WithExpiry(store.LeadershipTTL),
-		redsync.WithTries(1), redsync.WithTimeoutFactor(1), redsync.WithValue(value))
-	l := &leadership{keeper: s, mutex: mutex, copied: settings.UnknownRevision}
 	if err := l.copyNewer(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("lead: %w", err), l.Release(context.WithoutCancel(ctx)))
 	}
 	return l, nil
 }
 
-// lock takes the lock.
-func (s *Keeper) lock(ctx context.Context, value string) error {
+// run runs a script on the lock; ErrNotLeader: it replied 0.
+func (l *leadership) run(ctx context.Context, script *layout.Script, args ...any) error {
 	ctx, cancel := connect.WithTimeout(ctx, store.LeadershipTTL)
 	defer cancel()
-	taken, err := s.Eval(ctx, scriptLead, []string{s.Keys.Carrier}, []any{value, store.LeadershipTTL.Milliseconds()})
-	if err == nil && layout.Num(taken) == 0 {
+	return checkHeld(l.keeper.Eval(ctx, script, []string{l.keeper.Keys.Carrier}, args))
+}
+
+func checkHeld(reply any, err error) error {
+	if err == nil && layout.Num(reply) == 0 {
 		err = store.ErrNotLeader
 	}
 	return err
 }
 
+// extension returns the call that extends the lock.
+func (l *leadership) extension() *layout.Call {
+	return &layout.Call{
+		Script: scriptExtend, Keys: []string{l.keeper.Keys.Carrier},
+		Args: []any{l.value, store.LeadershipTTL.Milliseconds()},
+	}
+}
+
 // Extend extends the lock by store.LeadershipTTL, and copies policies that were written since: their writer may have
 // died before it had copied them.
 func (l *leadership) Extend(ctx context.Context) error {
-	ok, err := l.mutex.ExtendContext(ctx)
-	if !ok {
-		return fmt.Errorf("extend the lead: %w", mapLockError(ctx, err))
+	call := l.extension()
+	if err := l.run(ctx, call.Script, call.Args...); err != nil {
+		return fmt.Errorf("extend the lead: %w", err)
 	}
 	if err := l.copyNewer(ctx); err != nil {
 		return fmt.Errorf("extend the lead: %w", err)
@@ -63,18 +69,36 @@ func (l *leadership) Extend(ctx context.Context) error {
 	return nil
 }
 
+// runExtending extends the lock of a round and runs a call in the same round trip.
+func (s *Keeper) runExtending(ctx context.Context, round *store.CarryOptions, c *layout.Call) (any, error) {
+	l, ok := round.Lead.(*leadership)
+	if !ok || l.keeper != s {
+		if err := round.ExtendLead(ctx); err != nil {
+			return nil, err
+		}
+		return s.Run(ctx, c)
+	}
+	held, reply, err := s.RunBoth(ctx, l.extension(), c)
+	if err = checkHeld(held, err); err != nil {
+		return nil, err
+	}
+	return reply, l.copyNewer(ctx)
+}
+
 const (
-	// policiesTimeout bounds reading the policies, and policiesPause is the pause after a failure.
+	// policiesTimeout bounds reading the policies, and policiesPause is the pause between two reads.
 	policiesTimeout = time.Second
 	policiesPause   = 5 * time.Second
 )
 
-// copyNewer copies the policies when their revision changed. While they are unavailable (on a cluster they may be on
-// another server), the shard keeps its limits and is carried.
+// copyNewer copies the policies when their revision changed. It looks every policiesPause: only a writer that died leaves
+// something to copy. While the policies are unavailable (on a cluster they may be on another server), the shard keeps its
+// limits and is carried.
 func (l *leadership) copyNewer(ctx context.Context) error {
 	if l.keeper.process.elapsed() < l.again {
 		return nil
 	}
+	l.again = l.keeper.process.elapsed() + policiesPause
 	ctx, cancel := connect.WithTimeout(ctx, policiesTimeout)
 	defer cancel()
 	revision, err := l.keeper.policies.Revision(ctx, store.KindTopic)
@@ -83,7 +107,6 @@ func (l *leadership) copyNewer(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
-		l.again = l.keeper.process.elapsed() + policiesPause
 		return nil
 	case err != nil:
 		return err
@@ -94,17 +117,8 @@ func (l *leadership) copyNewer(ctx context.Context) error {
 
 // Release releases the lock; one that was already lost is no error.
 func (l *leadership) Release(ctx context.Context) error {
-	ok, err := l.mutex.UnlockContext(ctx)
-	if err = mapLockError(ctx, err); ok || errors.Is(err, store.ErrNotLeader) {
-		return nil
+	if err := l.run(ctx, scriptRelease, l.value); err != nil && !errors.Is(err, store.ErrNotLeader) {
+		return fmt.Errorf("release the lead: %w", err)
 	}
-	return fmt.Errorf("release the lead: %w", err)
-}
-
-// mapLockError maps redsync's errors: Redis is unavailable, or another process has the lock.
-func mapLockError(ctx context.Context, err error) error {
-	if e, ok := errors.AsType[*redsync.RedisError](err); ok {
-		return connect.MapError(ctx, e.Err)
-	}
-	return store.ErrNotLeader
+	return nil
 }
