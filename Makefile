@@ -130,12 +130,13 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 .PHONY: generate
 generate: ## write the files that are made from others anew; a test fails when they are stale
-	$(GO) test -count=1 -run 'TestTexts_AreTheComments' ./cmd/ringback -update
+	$(GO) test -count=1 -run 'AreThoseOfTheTypes' ./api -update # schemas, tables of the docs, flags
+	$(GO) test -count=1 -run 'TestTexts_AreTheComments' ./cmd/ringback -update # with those of the flags
 	$(GO) test -count=1 -run 'TestDocs_ListEveryCommand' ./cmd/ringback -update # from those texts
 
 .PHONY: newfield
 newfield: deps ## print the files that a new field (of jobs, topics, schedules) or route touches; try each on every face
-	@$(GO) test $(QUICK) $(HEAP) -vet=off -count=1 -v -run 'NewField_' ./internal/arch
+	@$(GO) test $(QUICK) $(HEAP) -vet=off -timeout=40m -count=1 -v -run 'NewField_' ./internal/arch
 
 .PHONY: zones
 zones: ## compare the ticks of schedules with the clocks of all time zones over two years, some minutes

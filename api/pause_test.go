@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestPut_AcceptsWhatGetReturned(t *testing.T) {
 		if _, ok := own.(policy.Lane); ok {
 			list = &lanes
 		}
-		require.Len(t, members, len(jsonNames(own)), "a member is not set")
+		require.Len(t, members, reflect.TypeOf(own).NumField(), "a member is not set")
 		*list = append(*list, members, map[string]any{})
 		for name, value := range members {
 			*list = append(*list, map[string]any{name: value})

@@ -153,9 +153,9 @@ type listJobs struct {
 
 type editJob struct {
 	jobID
-	jobFields
-	// Fields to remove: headers, labels, ladder, timeout, expires-at.
-	Unset []string `in:"unset" placeholder:"FIELD"`
+	bodyFlag
+	editableFlags
+	unsetFlag
 	conditional
 	call
 }
@@ -174,32 +174,10 @@ type reviveJob struct {
 	call
 }
 
-// jobFields are the fields of a job that can be changed.
-type jobFields struct {
-	// Header of the request. Repeatable.
-	Header []string `short:"H" sep:"none" in:"headers" field:"headers" placeholder:"NAME: VALUE"`
+// bodyFlag is the body of a job.
+type bodyFlag struct {
 	// Body: JSON is sent byte for byte, anything else as text. @FILE is the content of a file, @- the standard input.
 	Data string `short:"d" in:"data" field:"body" placeholder:"TEXT"`
-	// Type of the body. Default: application/json, text/plain or application/octet-stream.
-	ContentType string `placeholder:"TYPE"`
-	// Time until the first attempt: 90s, 1h30m, 2d.
-	Delay string `placeholder:"DURATION"`
-	// Time of the first attempt: 2030-01-31T08:00:00Z.
-	RunAt string `placeholder:"TIME"`
-	// Requests after the first one. Default: the length of the ladder.
-	Retries *int `placeholder:"N"`
-	// Waits after the first, second, … failed attempt: 15s,3m,10m.
-	Ladder []string `placeholder:"DURATION,…"`
-	// Longest duration of an attempt.
-	Timeout string `placeholder:"DURATION"`
-	// No attempt is made after this time from now.
-	ExpiresIn string `placeholder:"DURATION"`
-	// No attempt is made after this time.
-	ExpiresAt string `placeholder:"TIME"`
-	// Label. Repeatable.
-	Label map[string]string `mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
-	// URL to send the request to. Default: that of the lane or the topic.
-	TargetURL string `name:"url" placeholder:"URL"`
 }
 
 // filter selects jobs.

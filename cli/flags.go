@@ -11,14 +11,7 @@ import (
 
 // ladderFlags are the flags of a simulation.
 type ladderFlags struct {
-	// Waits after the first, second, … failed attempt. Default: the built-in ladder.
-	Ladder []string `placeholder:"DURATION,…"`
-	// Requests after the first one. Default: the length of the ladder.
-	Retries *int `placeholder:"N"`
-	// Share by which waits may be longer, 0 to 1. Default: 0.1.
-	Jitter float64 `default:"-1" placeholder:"SHARE"`
-	// Age at which the job is dead. Default: the span of the ladder and 24h.
-	MaxAge string `placeholder:"DURATION"`
+	policyFlags
 	// Expiry of the job, from its registration.
 	ExpiresIn string `placeholder:"DURATION"`
 	// Duration of each attempt, such as the timeout (default 0s).
@@ -67,12 +60,10 @@ func (f *ladderFlags) terms() (terms policy.Terms, took, expires time.Duration, 
 		errs = append(errs, errors.New("--retries: is not between 0 and 1000"))
 	}
 	topic.Retries = f.Retries
-	if f.Jitter > 1 {
+	if f.Jitter != nil && (*f.Jitter < 0 || *f.Jitter > 1) {
 		errs = append(errs, errors.New("--jitter: is not between 0 and 1"))
 	}
-	if f.Jitter >= 0 {
-		topic.Jitter = &f.Jitter
-	}
+	topic.Jitter = f.Jitter
 	topic.MaxAge = duration("max-age", f.MaxAge)
 	expires, took = duration("expires-in", f.ExpiresIn), duration("took", f.Took)
 	builtin := policy.Builtin()

@@ -49,21 +49,11 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// newJobFields are the fields of a new job that cannot be changed later.
-type newJobFields struct {
-	// Id of the job: the same id registers it once, however often it is repeated. Default: a new one.
-	ID string `name:"id" placeholder:"ID"`
-	// Topic of the job. Default: default.
-	Topic string `placeholder:"TOPIC"`
-	// Lane of the job. Default: the host and the port of the URL.
-	Lane string `placeholder:"LANE"`
-	// POST, PUT, PATCH, GET or DELETE. Default: POST.
-	Method string `short:"X" placeholder:"METHOD"`
-	// Called when the job is delivered.
-	OnDelivered string `placeholder:"URL"`
-	// Called when the job dies.
-	OnDead string `placeholder:"URL"`
-	jobFields
+// newJobFlags are the flags of a new job.
+type newJobFlags struct {
+	fixedFlags
+	bodyFlag
+	editableFlags
 }
 
 // waitFlags are the flags of commands that wait for the end of a job.
@@ -76,7 +66,7 @@ type waitFlags struct {
 type sendCommand struct {
 	// URL to send the request to.
 	URL string `arg:"" field:"url"`
-	newJobFields
+	newJobFlags
 	// Wait until the job has ended. Exits 0 if it was delivered, else 1.
 	Wait bool `in:"none"`
 	waitFlags
@@ -85,7 +75,7 @@ type sendCommand struct {
 
 // Run registers the job, and waits if it shall.
 func (c *sendCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
-	if c.TargetURL != "" {
+	if c.newJobFlags.URL != "" {
 		return usagef("--url cannot be combined with the argument URL")
 	}
 	s.completeJob(r)
@@ -191,7 +181,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // addCommand is ringback job add.
 type addCommand struct {
-	newJobFields
+	newJobFlags
 	// Register the jobs in a file, one JSON object a line; - is the standard input. A job without an id gets one that
 	// the content of the file decides, so that the command can be repeated; of the standard input, a new one.
 	File string `short:"f" in:"none" placeholder:"FILE"`

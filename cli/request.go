@@ -250,9 +250,6 @@ func headersOf(lines []string) (http.Header, error) {
 	return headers, nil
 }
 
-// listFields are the Fields for which 1,2 is a list.
-var listFields = []string{"ladder", "give_up_on", "status", "topics", "include"}
-
 // Assign sets a member from name=value. Dots in the name lead into objects. A value is JSON, else a text.
 func (f requestFields) Assign(text string) error {
 	name, value, ok := strings.Cut(text, "=")

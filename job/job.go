@@ -62,8 +62,11 @@ type Ref struct {
 // Queue identifies a queue, which has its own due, ready and claimed sets. No part contains a slash.
 type Queue struct {
 	Namespace string `json:"namespace,omitzero"`
-	Topic     string `json:"topic,omitzero" api:"topic" validate:"omitempty,topic"`
-	Lane      string `json:"lane,omitzero" api:"lane" validate:"omitempty,lane"`
+	// Topic is the class of the job, whose policy applies. Default: "default".
+	Topic string `json:"topic,omitzero" api:"topic,always" validate:"omitempty,topic"`
+	// Lane isolates the job's receiver from others of the topic. An internationalised host is written in ASCII (xn--…).
+	// Default: the URL's host:port.
+	Lane string `json:"lane,omitzero" api:"lane,always" validate:"omitempty,lane"`
 }
 
 // String returns the queue's name in keys and logs: namespace/topic/lane.
@@ -90,31 +93,39 @@ const ReasonCancelled policy.Reason = "cancelled"
 
 // Progress is a job's progress, written by the store only. Times are in whole milliseconds, UTC, by the store's clock.
 type Progress struct {
-	State  State         `json:"state" api:"state"`
-	Reason policy.Reason `json:"reason,omitzero" api:"reason"` // of a dead or cancelled job
-	// Attempts counts all ended attempts, including lost but not released ones.
+	// State is scheduled, ready or running, and in the end delivered, dead or cancelled.
+	State State `json:"state" api:"state,always"`
+	// Reason is why the job ended. Of a dead job it is exhausted, expired, max_age, gave_up, nonretryable, blocked or
+	// invalid, of a cancelled one cancelled.
+	Reason policy.Reason `json:"reason,omitzero" api:"reason"`
+	// Attempts is the number of ended attempts over all revivals, without released ones.
 	Attempts int `json:"attempts,omitzero" api:"attempts_made,always"`
-	// Status is the response status of the last attempt that was not lost; zero: it had no response.
-	Status    int       `json:"status,omitzero" api:"last_status"`
-	CreatedAt time.Time `json:"created_at" api:"created_at"`
+	// Status is the status of the last attempt that was not lost. Null: it got no answer.
+	Status int `json:"status,omitzero" api:"last_status"`
+	// CreatedAt is when the job was registered.
+	CreatedAt time.Time `json:"created_at" api:"created_at,always"`
 	// DueAt is when the next attempt is due; of a running job, when the current one was; of an ended job, the last.
 	DueAt time.Time `json:"due_at"`
 	// FirstDueAt is the first due time of this generation. MaxAge counts from it.
 	FirstDueAt time.Time `json:"first_due_at"`
-	// ExpiresAt is when the job expires: no attempt starts later; zero: never.
+	// ExpiresAt is the expiry: no attempt starts later. Null: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero" api:"expires_at"`
-	// FinishedAt is zero for an unfinished job.
+	// FinishedAt is when the job was delivered, died or was cancelled.
 	FinishedAt time.Time `json:"finished_at,omitzero" api:"ended_at"`
-	// Version starts at 1 and grows with every accepted edit, run, revival and cancellation (also a requested one).
+	// Version grows with every change by a client; also the ETag.
+	//
+	// It starts at 1. The changes are accepted edits, runs, revivals and cancellations (also requested ones).
 	Version int64 `json:"version" api:"revision,always"`
-	// Generation counts revivals, from 0.
+	// Generation is the number of revivals.
 	Generation int `json:"generation,omitzero" api:"generation,always"`
 	// FailedAttempts counts this generation's attempts that cost a retry: failed ones, and lost ones from the third in
 	// a row.
 	FailedAttempts int `json:"failed_attempts,omitzero"`
 	// ConsecutiveLost counts the attempts lost in a row.
 	ConsecutiveLost int `json:"consecutive_lost,omitzero"`
-	// CancelRequested marks a running job that is cancelled unless its attempt succeeds.
+	// CancelRequested is set when the job was cancelled while it was running.
+	//
+	// It is cancelled unless its attempt succeeds.
 	CancelRequested bool `json:"cancel_requested,omitzero" api:"cancel_requested,always"`
 }
 
@@ -127,7 +138,10 @@ type Job struct {
 	// Created. Only calls that document it fill them.
 	History []Attempt
 	Events  []Event
-	// CallbackID is the id of the callback at this job's end; empty: none. Package dispatcher sets it, not the engines.
+	// CallbackID is the id of the callback for the end of a delivered or dead job. Null: neither the job nor its
+	// topic's current policy has one.
+	//
+	// Package dispatcher sets it, not the engines.
 	CallbackID string `api:"callback_id"`
 	// Durability is set in the result of a change (register, edit, cancel, revive) if the store waits for durability.
 	Durability *Durability
@@ -135,9 +149,10 @@ type Job struct {
 
 // Durability is what a change had reached when it was acknowledged.
 type Durability struct {
-	// Replicas is the number of replicas that had it, in memory or (if fsync was requested) on disk.
+	// Replicas is the number of replicas that had the change: on disk if the server waits for that, else in memory.
 	Replicas int `api:"replicas,always"`
-	// Synced reports whether it was on the primary's disk; false if fsync was not requested.
+	// Synced is whether the change was on the disk of the store that answered; also false if the server does not wait
+	// for that.
 	Synced bool `api:"synced,always"`
 }
 
@@ -207,12 +222,14 @@ const (
 
 // Event is a change of a job by a client. JSON returns its stored form.
 type Event struct {
-	At   time.Time `api:"at"` // in whole milliseconds
-	Kind EventKind `api:"kind"`
-	// Fields are the names of the fields that an edit changed, at most MaxFields.
-	Fields []string `api:"fields"`
-	// Actor is the name of the client, at most MaxActor bytes; empty: unknown.
-	Actor string `api:"actor"`
+	At time.Time `api:"at,always"` // in whole milliseconds
+	// Kind is what the client did. cancelled: also requested while the job was running.
+	Kind EventKind `api:"kind,always"`
+	// Fields are the fields that an edit changed. A new body is body, in any form; a new due time is run_at, a new
+	// expiry expires_at. Null: it is not an edit.
+	Fields []string `api:"fields"` // at most MaxFields
+	// Actor is who made the change. Null if unknown.
+	Actor string `api:"actor"` // at most MaxActor bytes
 }
 
 // Created returns the event of the job's registration, which is derived from the job and not part of Events.

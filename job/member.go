@@ -11,6 +11,12 @@ import (
 // perhaps options, separated by commas. Fields without the tag are not in the API; those of an embedded struct without
 // the tag are as if they were in the struct that embeds it.
 //
+// The comment of the field is the member's text for users: make generate writes it to openapi.yaml, the tables of the
+// docs and the flags of commands. It is the first paragraph, without the name of the field and is or are behind it; its
+// first sentence stands alone in a flag's help. In it, null is the zero value, other members have the names of the API,
+// and the end may be "Default: …" with what applies if a request has no value. Bounds are those of the tag validate.
+// What only programmers need is another paragraph, or stands behind the field.
+//
 //	inline    the members of the field, a struct, are members of its parent
 //	always    answers show the zero value, which is null without the option
 //	or=TEXT   answers show the text for the zero value

@@ -101,13 +101,19 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// ruleOf returns the rule of a field with tags of the validator, as errors say it. unit follows a number.
-func ruleOf(tags string, t reflect.Type, unit string) string {
+// Tags returns tags of the validator with those written out that stand for several.
+func Tags(tags string) string {
+	tags = "," + tags + ","
 	for name, alias := range aliases {
-		tags = strings.ReplaceAll(","+tags+",", ","+name+",", ","+alias+",")
+		tags = strings.ReplaceAll(tags, ","+name+",", ","+alias+",")
 	}
+	return strings.Trim(tags, ",")
+}
+
+// RuleOf returns the rule of a field with tags of the validator, as errors say it. unit follows a number.
+func RuleOf(tags string, t reflect.Type, unit string) string {
 	least, most := "", ""
-	for tag := range strings.SplitSeq(tags, ",") {
+	for tag := range strings.SplitSeq(Tags(tags), ",") {
 		name, value, _ := strings.Cut(tag, "=")
 		switch name {
 		case "min":

@@ -28,23 +28,31 @@ func (k BodyKind) ContentType() string { return contentTypes[k] }
 // Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of
 // exports and of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
 type Spec struct {
-	ID    string `json:"id,omitzero" api:"id" validate:"omitempty,id"`
+	// ID makes the registration safe to repeat: the same id registers one job. The header Idempotency-Key may have it
+	// instead. Default: a new one.
+	ID    string `json:"id,omitzero" api:"id,always" validate:"omitempty,id"`
 	Queue        // topic and lane never change after registration
 
-	// URL is empty for the topic's.
-	URL         string              `json:"url,omitzero" api:"url,editable" validate:"omitempty,target"`
-	Method      string              `json:"method,omitzero" api:"method" validate:"omitempty,method"`
-	Header      map[string][]string `json:"headers,omitzero" api:"headers,nullable"`
-	ContentType string              `json:"content_type,omitzero" api:"content_type" validate:"omitempty,media_type"`
-	BodyKind    BodyKind            `json:"body_kind,omitzero"`
-	Body        []byte              `json:"body,omitzero"`
-	Labels      map[string]string   `json:"labels,omitzero" api:"labels,nullable"`
+	// URL is where the job is sent. Default: that of the lane, else of the topic.
+	URL string `json:"url,omitzero" api:"url,editable" validate:"omitempty,target"`
+	// Method is the HTTP method of the request.
+	Method string `json:"method,omitzero" api:"method,or=POST" validate:"omitempty,method"`
+	// Header is the headers of the request. Default: those of the lane and the topic.
+	Header map[string][]string `json:"headers,omitzero" api:"headers,nullable"`
+	// ContentType is the media type of the body, which changes only together with a body. Default: application/json,
+	// text/plain or application/octet-stream, by the kind of body.
+	ContentType string   `json:"content_type,omitzero" api:"content_type,editable" validate:"omitempty,media_type"`
+	BodyKind    BodyKind `json:"body_kind,omitzero"`
+	Body        []byte   `json:"body,omitzero"`
+	// Labels are strings by name, to find the job with. Default: none.
+	Labels map[string]string `json:"labels,omitzero" api:"labels,nullable"`
 
 	policy.Terms
 
-	// Kind is set for jobs that Ringback creates and empty for registered jobs. Origin is the id of the job that a
-	// callback is about; of a callback about a backlog, the topic's name.
-	Kind   string `json:"kind,omitzero" api:"kind,answer"`
+	// Kind is set for a job that Ringback created: callback (about the end of a job), backlog (about that of a topic),
+	// work (bulk work) or schedule (makes the ticks of a schedule).
+	Kind string `json:"kind,omitzero" api:"kind,answer"`
+	// Origin is what a callback is about: the id of the job, or the name of the topic.
 	Origin string `json:"origin,omitzero" api:"origin,answer"`
 
 	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not
@@ -74,12 +82,18 @@ func (s Spec) Ref() Ref { return Ref{s.Namespace, s.ID} }
 // New is a job to be registered.
 type New struct {
 	Spec
-	// Delay is added to the store's clock. RunAt, if set, takes precedence; a time in the past means now.
-	Delay time.Duration `api:"delay" validate:"ahead"`
-	RunAt time.Time
-	// ExpiresIn counts from registration. ExpiresAt, if set, takes precedence. Both zero: never.
-	ExpiresIn time.Duration `api:"expires_in" validate:"omitempty,expiry"`
-	ExpiresAt time.Time
+	// Delay is the time until the first attempt, by the store's clock. Default: now.
+	Delay time.Duration `api:"delay,editable" validate:"ahead"`
+	// RunAt is the time of the first attempt, instead of delay. It is at most ten years ahead, and in the past means
+	// now. Default: now.
+	RunAt time.Time `api:"run_at,editable"`
+	// ExpiresIn is the time from the registration to the expiry. No attempt starts and no retry is scheduled after it:
+	// the job dies with the reason expired, also while it waits. It is not before the job is due. Default: never.
+	ExpiresIn time.Duration `api:"expires_in,nullable" validate:"omitempty,expiry"`
+	// ExpiresAt is the time of the expiry, instead of expires_in: no attempt starts after it. It is at most twenty
+	// years ahead, and not before the job is due. One in the past is refused for a new job only: repeating a
+	// registration returns its job. Default: never.
+	ExpiresAt time.Time `api:"expires_at,nullable"`
 }
 
 // TimeOrDelay is a point in time, by the store's clock: At, or if At is zero, In from now.

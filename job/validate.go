@@ -158,7 +158,7 @@ func fieldError(root reflect.Type, f validator.FieldError) FieldError {
 			rule, root = ofElements, root.Elem()
 		}
 	}
-	detail := ruleOf(rule, root, unit)
+	detail := RuleOf(rule, root, unit)
 	if f.Tag() == "target" {
 		value, _ := f.Value().(string)
 		detail = checkURL(value)

@@ -63,7 +63,7 @@ func TestDocs_LinksLeadToFilesAndHeadings(t *testing.T) {
 	for _, page := range pages(t) {
 		text := read(t, page)
 		for _, link := range slices.Concat(submatches(`\]\(([^)\s]+)\)`, text),
-			submatches(`(?:src|srcset)="([^"]+)"`, text)) {
+			submatches(`(?m)^\[[^]]+\]: (\S+)$`, text), submatches(`(?:src|srcset)="([^"]+)"`, text)) {
 			if strings.HasPrefix(link, "https://") {
 				continue
 			}

@@ -8,10 +8,12 @@ import (
 // Breaker configures a lane's circuit breaker. While it is open, the lane's jobs are not attempted and spend no
 // retries. Then one probe is attempted, whose result closes the breaker or opens it again.
 type Breaker struct {
-	// Failures is the number of consecutive failures that open the breaker: those of Result.Unavailable. 0: it never
-	// opens; nil: 10.
+	// Failures is the number of network errors, timeouts and answers with 502 to 504, 520 to 530, 598 and 599 in a row
+	// that open it. 0: it never opens. Default: 10.
+	//
+	// They are those of Result.Unavailable.
 	Failures *int `json:"failures,omitempty" api:"failures" validate:"omitnil,failures"`
-	// Open is how long the breaker stays open, 1 s to 1 h; zero: 30 s.
+	// Open is for how long. Default: 30s.
 	Open time.Duration `json:"open,omitempty" api:"open" validate:"omitempty,open"`
 }
 

@@ -4,15 +4,20 @@ import "time"
 
 // Callback is the request that is sent for an event of a job or a topic.
 type Callback struct {
+	// URL is where the callback is sent. Null in a job: no callback, also not the topic's.
 	URL string `json:"url" api:"url" validate:"omitempty,target"`
-	// Method is POST when empty.
+	// Method is the HTTP method of the request.
 	Method string `json:"method,omitempty" api:"method,or=POST" validate:"omitempty,method"`
-	// Headers have canonical names.
+	// Headers are sent with the callback. They cannot contain Content-Type.
+	//
+	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
-	// Retries and Timeout apply to the callback's request; nil and zero: the built-in ones.
-	Retries *int          `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
+	// Retries is the number of attempts after the first. Default: those of the topic _callbacks.
+	Retries *int `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
+	// Timeout is the limit of a whole attempt. Default: that of the topic _callbacks.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
-	// Include lists optional parts of the payload: IncludeBody, IncludeHeaders, IncludeQuery.
+	// Include is additional content of the callback: the job's body, its headers (those that carry secrets or are
+	// stored encrypted as [redacted]), the query of its URL. Default: none.
 	Include []string `json:"include,omitempty" api:"include,always" validate:"max=3,dive,oneof=body headers query"`
 	// Off is set in a job that has no callback although its topic may have one. All other fields are zero then.
 	Off bool `json:"off,omitempty"`
@@ -41,9 +46,9 @@ const (
 // backlog is below its limits again.
 type Backlog struct {
 	Callback
-	// OlderThan limits how long a job may have been due; zero: no limit.
+	// OlderThan limits for how long the oldest job has been due. Null: no limit.
 	OlderThan time.Duration `json:"older_than,omitempty" api:"older_than" validate:"omitempty,backlog"`
-	// MoreThan limits the number of unfinished jobs; zero: no limit.
+	// MoreThan limits the number of unfinished jobs. Null: no limit.
 	MoreThan int64 `json:"more_than,omitempty" api:"more_than" validate:"omitempty,min=1"`
 }
 

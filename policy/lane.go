@@ -4,37 +4,47 @@ import "time"
 
 // Lane holds the settings of one lane. Each overrides its topic's; zero fields are not set.
 type Lane struct {
-	// URL is the target of the lane's jobs without a URL.
+	// URL is where jobs without a URL are sent. Default: the topic's.
 	URL string `json:"url,omitempty" api:"url,empty" validate:"omitempty,target"`
-	// Headers are sent with every attempt. They override the topic's and are overridden by the job's. Names are
-	// canonical.
+	// Headers are sent with every attempt. They replace the topic's headers of the same name; the job's replace both.
+	// Default: none.
+	//
+	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
 	// Secrets sign the lane's attempts instead of the topic's.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// LaneConcurrency and LaneRate override the topic's.
-	LaneConcurrency int  `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
-	LaneRate        Rate `json:"lane_rate,omitzero" api:"lane_rate"`
-	// Ordered delivers the lane's jobs one after the other, in the order of their registration, also if the topic does
-	// not.
+	// LaneConcurrency is the number of attempts in flight, all processes together. Default: the topic's.
+	LaneConcurrency int `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
+	// LaneRate limits the starts of attempts. Default: the topic's.
+	LaneRate Rate `json:"lane_rate,omitzero" api:"lane_rate"`
+	// Ordered is whether the lane delivers its jobs one at a time, in the order of their registration. So do all lanes
+	// of a topic that is ordered, whatever they set. Default: the topic's.
 	Ordered bool `json:"ordered,omitempty" api:"ordered,always"`
-	// ManagedBy names the files that set the settings; empty: none.
+	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
+	// again. A PUT without it keeps it. Null: no files. Default: none.
 	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
-	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
+	// Paused is whether jobs are accepted, but not attempted. A paused topic pauses all its lanes. POST …/pause and
+	// …/resume change it: a pause is state, not policy.
 	Paused bool  `json:"paused,omitempty" api:"paused,answer,always"`
 	Pause  Pause `json:"pause,omitzero" api:",inline"`
 }
 
 // Pause describes the pause of a topic or a lane. It is zero without one, and for one of which nothing is known.
 type Pause struct {
-	At   time.Time `json:"at,omitzero" api:"paused_at"`
-	By   string    `json:"by,omitempty" api:"paused_by"`    // the client's name
-	Note string    `json:"note,omitempty" api:"pause_note"` // at most MaxPauseNote characters
+	// At is since when it is paused.
+	At time.Time `json:"at,omitzero" api:"paused_at,answer"`
+	// By is the token that paused it, or schedule:NAME for pause_after_dead. Null: not paused, or no token was needed.
+	By string `json:"by,omitempty" api:"paused_by,answer"`
+	// Note is why, the note of the request.
+	Note string `json:"note,omitempty" api:"pause_note,answer"` // at most MaxPauseNote characters
 }
 
 // Update is the last change of settings by a client. It is zero for settings that were stored without it.
 type Update struct {
+	// At is when a client last changed it, also with a pause or a secret. Null: not stored, or by an older version.
 	At time.Time `json:"updated_at,omitzero" api:"updated_at"`
-	By string    `json:"updated_by,omitempty" api:"updated_by"` // the client's name; empty: unknown, or no token
+	// By is the token that last changed it. Null: unknown, or no token was needed.
+	By string `json:"updated_by,omitempty" api:"updated_by"`
 }
 
 // MaxPauseNote is the maximum length of a pause's note, in characters.
@@ -49,10 +59,11 @@ func (l Lane) IsZero() bool {
 
 // Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.
 type Secret struct {
-	ID        string    `json:"id" api:"id"`
-	CreatedAt time.Time `json:"created_at" api:"created_at"`
-	CreatedBy string    `json:"created_by,omitempty" api:"created_by"` // the client's name; empty: unknown
-	Value     Sealed    `json:"value"`
+	ID        string    `json:"id" api:"id,always"`
+	CreatedAt time.Time `json:"created_at" api:"created_at,always"`
+	// CreatedBy is the token that added it. Null: unknown, or no token was needed.
+	CreatedBy string `json:"created_by,omitempty" api:"created_by"`
+	Value     Sealed `json:"value"`
 }
 
 // MaxSecrets is the largest number of secrets of a topic or a lane. Each signs every attempt.

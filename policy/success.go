@@ -8,11 +8,11 @@ import (
 
 // Success defines which responses are a success. The zero value is any 2xx.
 type Success struct {
-	// Status lists statuses ("200") and classes ("2xx"); empty: 2xx.
+	// Status is the statuses ("200") and classes of them ("2xx"). Default: 2xx.
 	Status []string `json:"status,omitempty" api:"status" validate:"omitnil,min=1,max=100,dive,any_status"`
-	// BodyEquals must equal the body, ignoring surrounding white space and a byte order mark; empty: any body.
+	// BodyEquals is the exact body, ignoring white space around it and a byte order mark. Empty or null: any.
 	BodyEquals string `json:"body_equals,omitempty" api:"body_equals,empty" validate:"answer"`
-	// BodyContains must be a substring of the body; empty: any body.
+	// BodyContains is a text that the body must contain. Empty or null: any.
 	BodyContains string `json:"body_contains,omitempty" api:"body_contains,empty" validate:"answer"`
 }
 

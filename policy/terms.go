@@ -8,18 +8,21 @@ import (
 // Terms are the settings of one job's attempts. A job carries those it was registered with (Ladder, Retries, Timeout,
 // OnDelivered, OnDead; the rest stay zero), and Topic.Terms resolves them against the topic's policy.
 type Terms struct {
-	// Ladder is the job's own ladder; nil: the topic's.
+	// Ladder is the waits after the first, second, … failed attempt, such as 15s,3m,10m. Past the end the last one
+	// repeats. Default: the topic's.
 	Ladder Ladder `json:"ladder,omitempty" api:"ladder,nullable" validate:"omitnil,rungs,dive,rung"`
-	// Retries is the number of attempts after the first, 0 to 1000; nil: the length of the job's own ladder, else the
-	// topic's retries. A job that has more failed attempts, because they were lowered, has one attempt left.
+	// Retries is the number of attempts after the first. With fewer than its failed attempts, a waiting job has one
+	// attempt left. Default: the length of the job's own ladder, else the topic's.
 	Retries *int `json:"retries,omitempty" api:"retries,editable" validate:"omitnil,retries"`
-	// Timeout limits a whole attempt, from name look-up to the last byte of the response: 100 ms to 10 m; zero: the
-	// topic's.
+	// Timeout is the limit of a whole attempt, from name look-up to the last byte of the answer. Default: the topic's.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout,nullable" validate:"omitempty,timeout"`
 
-	// OnDelivered and OnDead are sent at the job's end; nil: the topic's.
+	// OnDelivered is the callback that is sent when the job is delivered, with the type job.delivered. Null in a
+	// request is none, also not the topic's. Default: the topic's.
 	OnDelivered *Callback `json:"on_delivered,omitempty" api:"on_delivered"`
-	OnDead      *Callback `json:"on_dead,omitempty" api:"on_dead"`
+	// OnDead is the callback that is sent when the job dies, with the type job.dead. Null in a request is none, also
+	// not the topic's. Default: the topic's.
+	OnDead *Callback `json:"on_dead,omitempty" api:"on_dead"`
 
 	// Jitter lengthens each wait by up to this share of it, 0 to 1. Set by Topic.Terms.
 	Jitter float64 `json:"-"`

@@ -7,53 +7,71 @@ import (
 
 // Topic is the policy of a topic. Zero fields take their built-in default.
 type Topic struct {
+	// Ladder is the waits after the first, second, … failed attempt. Past the end the last one repeats.
 	Ladder Ladder `json:"ladder,omitempty" api:"ladder" validate:"omitnil,rungs,dive,rung"`
-	// Retries is nil for the ladder's length.
+	// Retries is the number of attempts after the first. With fewer than its failed attempts, a waiting job has one
+	// attempt left. Default: the length of the ladder.
 	Retries *int `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
-	// Jitter is Terms.Jitter; nil: 0.1.
+	// Jitter lengthens each wait by a random share of up to this much. It never shortens one.
 	Jitter *float64 `json:"jitter,omitempty" api:"jitter" validate:"omitnil,min=0,max=1"`
-	// Timeout of an attempt, 100 ms to 10 m; zero: 10 s.
+	// Timeout is the limit of a whole attempt.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
-	// MaxAge is Terms.MaxAge; zero: the span of the job's ladder + 24 h.
+	// MaxAge is the maximum age of a job, counted from when it was first due. Default: the span of the ladder + 24h,
+	// which ends no job before a first failed attempt; none if deliver is pull or handler.
 	MaxAge time.Duration `json:"max_age,omitempty" api:"max_age" validate:"omitempty,age"`
-	// Workers is the largest number of attempts in flight of the topic per process, 1 to 10,000; zero: 256.
+	// Workers is the number of attempts in flight in each process.
 	Workers int `json:"workers,omitempty" api:"workers" validate:"omitempty,share"`
-	// LaneConcurrency is the largest number of attempts in flight per lane, over all processes, 1 to 10,000; zero: 32.
+	// LaneConcurrency is the number of attempts in flight to one lane, all processes together. Each process starts with
+	// 2; an answer doubles that number, a timeout, 429 or 503 halves it.
 	LaneConcurrency int `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
-	// Rate limits the attempts of the topic, LaneRate those of each lane, over all processes; zero: no limit.
-	Rate     Rate `json:"rate,omitzero" api:"rate"`
+	// Rate limits the starts of the topic's attempts. Null: no limit. Default: none.
+	Rate Rate `json:"rate,omitzero" api:"rate"`
+	// LaneRate limits the starts of the attempts of each lane. Null: no limit. Default: none.
 	LaneRate Rate `json:"lane_rate,omitzero" api:"lane_rate"`
-	// Deliver is how jobs are delivered; empty: DeliverPush. Only pushed jobs need a URL.
+	// Deliver is what an attempt is. push: an HTTP request to the job's URL. pull: a lease for a client that asks for
+	// jobs. handler: a function of a Go program that embeds Ringback. Only pushed jobs need a URL. A change applies to
+	// jobs that wait already; attempts in flight end as they began. _callbacks is always push.
 	Deliver Deliver `json:"deliver,omitempty" api:"deliver" validate:"omitempty,oneof=push pull handler"`
-	// Ordered delivers the jobs of each lane one after the other, in the order of their registration.
+	// Ordered is whether each lane delivers its jobs one at a time, in the order of their registration: the next one
+	// follows when a job is delivered, dead or cancelled. lane_concurrency does not apply then. Default: false.
 	Ordered bool `json:"ordered,omitempty" api:"ordered,always"`
-	// URL is the target of jobs without a URL.
+	// URL is where jobs without a URL are sent. Default: none.
 	URL string `json:"url,omitempty" api:"url,empty" validate:"omitempty,target"`
-	// Headers are sent with every attempt. A job's header of the same name overrides. Names are canonical.
+	// Headers are sent with every attempt. A lane's header replaces the topic's of the same name; a job's replaces
+	// both. Default: none.
+	//
+	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
-	// Success defines which responses are a success; zero: 2xx.
+	// Success is which answers count as delivered, such as {"status": ["200"], "body_equals": "success"}; or with
+	// body_contains. Default: 2xx.
 	Success Success `json:"success,omitzero" api:"success"`
-	// GiveUpOn lists statuses and classes after which a job is dead; nil: ["410"], empty: none.
+	// GiveUpOn is the statuses ("410") and classes of them ("4xx") after which a job is dead at once.
 	GiveUpOn []string `json:"give_up_on,omitzero" api:"give_up_on" validate:"omitnil,max=100,dive,status"`
-	// Breaker configures the breaker of each lane; zero: opens for 30 s after 10 consecutive failures.
+	// Breaker is after how many failures in a row the breaker of a lane opens, and for how long (1s to 1h). With 0
+	// failures it never opens.
 	Breaker Breaker `json:"breaker,omitzero" api:"breaker"`
-	// OnDelivered and OnDead are sent at the end of jobs without their own; nil: none.
+	// OnDelivered is the callback that is sent when a job without one is delivered. Default: none.
 	OnDelivered *Callback `json:"on_delivered,omitempty" api:"on_delivered"`
-	OnDead      *Callback `json:"on_dead,omitempty" api:"on_dead"`
-	// OnBacklog configures the callback about the topic's backlog; nil: none.
+	// OnDead is the callback that is sent when a job without one dies. Default: none.
+	OnDead *Callback `json:"on_dead,omitempty" api:"on_dead"`
+	// OnBacklog is the callback about a backlog: with a URL, and older_than (from 1s) or more_than. Default: none.
 	OnBacklog *Backlog `json:"on_backlog,omitempty" api:"on_backlog"`
 	// Secrets sign every attempt, newest first; none: attempts are not signed.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// ClientCert is the TLS client certificate; nil: none.
+	// ClientCert is the client certificate for TLS, in PEM: {"chain": "…", "key": "…"}. Default: none.
 	ClientCert *ClientCert `json:"client_cert,omitempty" api:"client_cert"`
-	// KeepDelivered and KeepDead are the retention of ended jobs. Cancelled jobs are kept like delivered ones.
+	// KeepDelivered is the retention of delivered and cancelled jobs, such as {"for": "24h", "max": 100000,
+	// "max_bytes": "256MiB"}. The first limit that is reached removes the oldest. Default: that of the store.
 	KeepDelivered Retention `json:"keep_delivered,omitzero" api:"keep_delivered"`
-	KeepDead      Retention `json:"keep_dead,omitzero" api:"keep_dead"`
-	// IDWindow is how long an id chosen by a client stays reserved after its job's end; nil: 1 h.
+	// KeepDead is the retention of dead jobs, as keep_delivered. Default: that of the store.
+	KeepDead Retention `json:"keep_dead,omitzero" api:"keep_dead"`
+	// IDWindow is how long the ids of ended jobs are remembered.
 	IDWindow *time.Duration `json:"id_window,omitempty" api:"id_window" validate:"omitnil,window"`
-	// ManagedBy names the files that set the policy; empty: none.
+	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
+	// again. A PUT without it keeps it. Null: no files. Default: none.
 	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
-	// Paused stops attempts; jobs are still accepted. Pause describes the pause.
+	// Paused is whether jobs are accepted, but not attempted. POST …/pause and …/resume change it: a pause is state,
+	// not policy.
 	Paused bool  `json:"paused,omitempty" api:"paused,answer,always"`
 	Pause  Pause `json:"pause,omitzero" api:",inline"`
 }
@@ -61,15 +79,20 @@ type Topic struct {
 // Retention bounds the ended jobs that are kept. The oldest are removed when any bound is exceeded. A nil field takes
 // the default; zero keeps none.
 type Retention struct {
-	For      *time.Duration `json:"for,omitempty" api:"for" validate:"omitnil,ahead"`
-	Max      *int64         `json:"max,omitempty" api:"max" validate:"omitnil,min=0,max=1000000000"`
-	MaxBytes *int64         `json:"max_bytes,omitempty" api:"max_bytes,size" validate:"omitnil,min=0"`
+	// For is how long a job is kept after its end.
+	For *time.Duration `json:"for,omitempty" api:"for" validate:"omitnil,ahead"`
+	// Max is the number of jobs that are kept.
+	Max *int64 `json:"max,omitempty" api:"max" validate:"omitnil,min=0,max=1000000000"`
+	// MaxBytes is the size of the jobs that are kept.
+	MaxBytes *int64 `json:"max_bytes,omitempty" api:"max_bytes,size" validate:"omitnil,min=0"`
 }
 
 // ClientCert is a TLS client certificate with its key.
 type ClientCert struct {
-	Chain string `json:"chain" api:"chain"` // PEM, leaf certificate first
-	Key   Sealed `json:"key" api:"key"`     // PEM, in its stored form
+	// Chain is certificates in PEM, the client's own first.
+	Chain string `json:"chain" api:"chain,always"`
+	// Key is the private key of the first in PEM, without a password. [redacted], or left out, is the stored one.
+	Key Sealed `json:"key" api:"key,always"` // in its stored form
 }
 
 // Builtin returns the default policy. It has no URL, headers, rates, callbacks and secrets, and derives MaxAge from the

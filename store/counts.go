@@ -59,12 +59,15 @@ type TopicStats struct {
 	Delivered  int64 `api:"delivered,always"`
 	Dead       int64 `api:"dead,always"`
 	Cancelled  int64 `api:"cancelled,always"`
-	// OldestDue is the earliest due time of a job without a lease; zero when there is no such job. It is exact for up
-	// to 1,000 lanes, else that of the lanes that were read.
+	// OldestDue is the earliest due time of jobs that are not running. Null: there are no such jobs.
+	//
+	// It is exact for up to 1,000 lanes, else that of the lanes that were read.
 	OldestDue time.Time `api:"oldest_due_at"`
-	// OpenBreakers counts the lanes whose breaker is open, including those that wait for their probe.
+	// OpenBreakers is the number of breakers that are open or half open, one per lane.
 	OpenBreakers int64 `api:"breakers_open,always"`
-	// Bytes is what the unfinished jobs use, see Usage.
+	// Bytes is the size of the scheduled, ready and running jobs: bodies, URLs, headers and labels.
+	//
+	// See Usage.
 	Bytes int64 `api:"unfinished_bytes,always"`
 }
 

@@ -36,17 +36,21 @@ type HeldLane struct {
 	Scheduled int64          `api:"scheduled,always"`
 	Ready     int64          `api:"ready,always"`
 	Running   int64          `api:"running,always"`
-	// OldestDue is the earliest due time of a job without a lease; zero: it is not known.
+	// OldestDue is the earliest due time of its jobs that are not running. Null: it is not known.
 	OldestDue time.Time `api:"oldest_due_at"`
-	// LastFailure is the newest known failed attempt of an unfinished job; nil: none is known.
+	// LastFailure is the newest known failed attempt of its unfinished jobs. Those that wait for the latest retries are
+	// looked at.
 	LastFailure *LaneFailure `api:"last_failure"`
 }
 
 // LaneFailure is a failed attempt of a job of a lane.
 type LaneFailure struct {
-	JobID      string            `api:"job_id"`
-	At         time.Time         `api:"at"`     // when the attempt started
-	Status     int               `api:"status"` // zero: there was no response
-	Error      string            `api:"error"`
+	JobID string `api:"job_id,always"`
+	// At is when the attempt started.
+	At time.Time `api:"at,always"`
+	// Status is the status of the answer. Null: there was none.
+	Status int    `api:"status"`
+	Error  string `api:"error"`
+	// ErrorClass is why there was no answer, as in attempts.
 	ErrorClass policy.ErrorClass `api:"error_class"`
 }

@@ -4,7 +4,8 @@ import "time"
 
 // PublicKey verifies the signatures of an asymmetric secret.
 type PublicKey struct {
-	ID        string    `api:"id"`
-	CreatedAt time.Time `api:"created_at"`
-	Key       string    `api:"public_key"` // whpk_…
+	ID        string    `api:"id,always"`
+	CreatedAt time.Time `api:"created_at,always"`
+	// Key is the key: whpk_…
+	Key string `api:"public_key,always"`
 }

@@ -33,8 +33,11 @@ const (
 
 // CatchUp says which ticks run that are late because no process was there for them.
 type CatchUp struct {
-	Window time.Duration `api:"window,default" validate:"omitempty,min=1ms,max=8784h"` // older ticks never run
-	Runs   CatchUpRuns   `api:"runs,default" validate:"oneof=last all none"`
+	// Window is how old a late tick may be: older ones never run. Default: 1h.
+	Window time.Duration `api:"window,default" validate:"omitempty,min=1ms,max=8784h"`
+	// Runs is which late ticks run. last: the newest one, unless a later tick runs. all: the newest 1,000, about ten a
+	// second. Default: last.
+	Runs CatchUpRuns `api:"runs,default" validate:"oneof=last all none"`
 }
 
 // Bounds and defaults of schedules.
@@ -63,28 +66,40 @@ type ScheduleSettings struct {
 	// origin.
 	Job       job.Spec      `validate:"-"`
 	ExpiresIn time.Duration // of a job, from its registration; zero: never
-	Overlap   Overlap       `api:"overlap,default" validate:"oneof=allow skip cancel"`
-	CatchUp   CatchUp       `api:"catch_up,default"`
-	// MaxRuns ends the schedule after as many ticks that ran; zero: never.
+	// Overlap is what a tick does while the job of the tick before is unfinished. allow: run beside it. skip: do not
+	// run. cancel: cancel it and run. Default: allow.
+	Overlap Overlap `api:"overlap,default" validate:"oneof=allow skip cancel"`
+	// CatchUp is which ticks run later than a minute after they were due, for example because no process was there. The
+	// others are missed. Default: {"window": "1h", "runs": "last"}.
+	CatchUp CatchUp `api:"catch_up,default"`
+	// MaxRuns ends the schedule after as many ticks that ran. Default: never.
 	MaxRuns int64 `api:"max_runs" validate:"omitempty,min=1"`
-	// PauseAfterDead pauses the schedule when as many of its jobs in a row have died; zero: never.
-	PauseAfterDead int    `api:"pause_after_dead" validate:"omitempty,min=1,max=20"`
-	Note           string `api:"note,empty" validate:"max=1000"`       // for people
-	ManagedBy      string `api:"managed_by" validate:"omitempty,mark"` // the files that set the schedule; empty: none
+	// PauseAfterDead pauses the schedule, before its next tick, when as many of its jobs have died since one was
+	// delivered, and since it was last resumed. Default: never.
+	PauseAfterDead int `api:"pause_after_dead" validate:"omitempty,min=1,max=20"`
+	// Note is for people. Default: none.
+	Note string `api:"note,empty" validate:"max=1000"`
+	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
+	// again. A PUT without it keeps it. Null: no files. Default: none.
+	ManagedBy string `api:"managed_by" validate:"omitempty,mark"`
 }
 
 // Schedule is a schedule with its progress.
 type Schedule struct {
 	Namespace string
-	Name      string `api:"name"`
+	Name      string `api:"name,always"`
 	ScheduleSettings
-	Paused    bool          `api:"paused,always"`
-	Pause     policy.Pause  `api:",inline"`
-	CreatedAt time.Time     `api:"created_at"` // zero: it is not stored yet
-	CreatedBy string        `api:"created_by"` // the name of the client; empty: unknown
+	// Paused is whether its ticks do not run.
+	Paused bool         `api:"paused,always"`
+	Pause  policy.Pause `api:",inline"`
+	// CreatedAt is when it was first put. Null: it is not stored yet.
+	CreatedAt time.Time `api:"created_at"`
+	// CreatedBy is the token that first put it. Null: unknown, or no token was needed.
+	CreatedBy string        `api:"created_by"`
 	Updated   policy.Update `api:",inline"`
-	// Revision and Durability are those of the document.
-	Revision   int64           `api:"revision,always"`
+	// Revision grows with every change.
+	Revision int64 `api:"revision,always"`
+	// Durability is null except in answers to changes.
 	Durability *job.Durability `api:"durability"`
 	// Unreadable is set when the document cannot be decoded, or its progress, or its time zone is unknown. See
 	// HasSettings.
@@ -92,16 +107,19 @@ type Schedule struct {
 
 	// Ended is set when no tick is left.
 	Ended bool
-	// Description says when it runs (schedule.Schedule.Describe); empty: unknown.
+	// Description is when the schedule runs, in English. Null: it is unreadable, or the answer to a dry run.
+	//
+	// See schedule.Schedule.Describe.
 	Description string `api:"description"`
 	// Next are the ticks to come.
 	Next []schedule.Tick
-	// Delay is the delay of the jobs after their ticks (Spec.Jitter).
+	// Delay is the delay of all jobs after their ticks, a part of jitter.
 	Delay time.Duration `api:"jitter_delay"`
 	// Last are the newest ticks that have passed, oldest first.
-	Last   []ScheduleTick `api:"last,always"`
+	Last []ScheduleTick `api:"last,always"`
+	// Counts are the ticks that have passed since the creation.
 	Counts ScheduleCounts `api:"counts,always"`
-	// Backfill is the last one; nil: there was none.
+	// Backfill is the last backfill. Null: there was none.
 	Backfill *Backfill `api:"backfill"`
 }
 
@@ -134,27 +152,33 @@ func TickOutcomes() []TickOutcome {
 
 // ScheduleTick is a tick that has passed.
 type ScheduleTick struct {
-	At      time.Time   `json:"at" api:"at"`
-	Outcome TickOutcome `json:"outcome" api:"outcome"`
+	At time.Time `json:"at" api:"at,always"`
+	// Outcome is what became of the tick. run: its job was registered. skipped: by overlap. missed: it was too late.
+	// failed: its job was refused.
+	Outcome TickOutcome `json:"outcome" api:"outcome,always"`
 	// Reason explains an outcome other than run.
 	Reason string `json:"reason,omitempty" api:"reason"`
-	// JobID and JobState are those of the tick's job; empty: there is none, or it is no longer stored.
-	JobID    string    `json:"job,omitempty" api:"job_id"`
+	// JobID is the id of the tick's job. Null: there is none.
+	JobID string `json:"job,omitempty" api:"job_id"`
+	// JobState is the state of the tick's job. Null: there is no job, or it is not stored yet or no longer.
 	JobState job.State `json:"state,omitempty" api:"job_state"`
 }
 
 // Backfill runs the ticks of a past time. Ticks whose job's id is known are not run again.
 type Backfill struct {
-	After     time.Time   `json:"after" api:"after"`   // inclusive
-	Before    time.Time   `json:"before" api:"before"` // exclusive
-	Rate      policy.Rate `json:"rate" api:"rate"`
-	Total     int64       `json:"total" api:"total,always"` // ticks
-	Actor     string      `json:"actor,omitempty" api:"created_by"`
-	CreatedAt time.Time   `json:"created_at" api:"created_at"`
-	// Done are the ticks that were run.
+	// After is the earliest tick.
+	After time.Time `json:"after" api:"after,always"`
+	// Before is the end: ticks from then on do not run.
+	Before time.Time   `json:"before" api:"before,always"`
+	Rate   policy.Rate `json:"rate" api:"rate,always"`
+	// Total is the number of ticks.
+	Total     int64     `json:"total" api:"total,always"`
+	Actor     string    `json:"actor,omitempty" api:"created_by"`
+	CreatedAt time.Time `json:"created_at" api:"created_at,always"`
+	// Done is the number of ticks that were run, also of those whose job was known.
 	Done int64 `json:"done,omitempty" api:"done,always"`
-	// Failed is why the rest was not run; empty: it was, or will be.
+	// Failed is why the rest was not run.
 	Failed string `json:"failed,omitempty" api:"failed"`
-	// EndedAt is zero while it goes on.
+	// EndedAt is null while it goes on.
 	EndedAt time.Time `json:"ended_at" api:"ended_at"`
 }

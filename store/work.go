@@ -57,25 +57,32 @@ type WorkOrder struct {
 	ExpiresIn time.Duration       `json:"expires_in,omitempty"`
 	// Edit is the change of the action WorkEdit.
 	Edit *job.Edit `json:"edit,omitempty"`
-	// Rate and LaneRate spread the attempts that the action starts; zero: at once. Delay is the time to the first of
-	// them. A scheduled job that is due before its turn is skipped.
-	Rate     policy.Rate   `json:"rate" api:"rate"`
-	LaneRate policy.Rate   `json:"lane_rate" api:"lane_rate"`
-	Delay    time.Duration `json:"delay,omitempty"`
-	// Actor is the name of the client; empty: unknown.
+	// Rate spreads the attempts that the action starts. Null: at once.
+	//
+	// A scheduled job that is due before its turn is skipped.
+	Rate policy.Rate `json:"rate" api:"rate"`
+	// LaneRate spreads the attempts of each lane that the action starts. Null: at once.
+	LaneRate policy.Rate `json:"lane_rate" api:"lane_rate"`
+	// Delay is the time to the first of the attempts that the action starts.
+	Delay time.Duration `json:"delay,omitempty"`
+	// Actor is the token that ordered it. Null: unknown.
 	Actor string `json:"actor,omitempty" api:"created_by"`
-	// Where and Change are the request's as JSON, without secrets, to show them; empty: none.
-	Where  json.RawMessage `json:"where,omitempty" api:"where"`
+	// Where is the object that was sent. Of ids only their number: ids_count. Null: it cannot be read.
+	Where json.RawMessage `json:"where,omitempty" api:"where"`
+	// Change is the object that was sent, with headers redacted that may be secrets. Null: none was.
 	Change json.RawMessage `json:"change,omitempty" api:"change"`
 }
 
 // WorkCounts are the jobs of a Work. Matched = Done + Failed + Skipped + those in progress. It grows until all are
 // planned.
 type WorkCounts struct {
+	// Matched is the number of jobs found so far: those done, failed and skipped, and up to 2,000 in progress.
 	Matched int64 `json:"matched" api:"matched,always"`
 	Done    int64 `json:"done" api:"done,always"`
-	Failed  int64 `json:"failed" api:"failed,always"`   // refused for a reason that lies in the job
-	Skipped int64 `json:"skipped" api:"skipped,always"` // changed, or gone, since they were selected
+	// Failed is the number of jobs refused for a reason that lies in the job.
+	Failed int64 `json:"failed" api:"failed,always"`
+	// Skipped is the number of jobs changed, or gone, since they were found.
+	Skipped int64 `json:"skipped" api:"skipped,always"`
 	// Failures are the first of the failed and skipped jobs.
 	Failures []WorkFailure `json:"failures,omitempty" api:"failures,always"`
 }
@@ -85,23 +92,28 @@ func (c *WorkCounts) Treated() int64 { return c.Done + c.Failed + c.Skipped }
 
 // WorkFailure is a job that was not changed, with the reason.
 type WorkFailure struct {
-	ID     string `json:"id" api:"id"`
-	Reason string `json:"reason" api:"reason"`
+	ID     string `json:"id" api:"id,always"`
+	Reason string `json:"reason" api:"reason,always"`
 }
 
 // A Work is bulk work as it is shown.
 type Work struct {
-	ID string `api:"id"`
+	ID string `api:"id,always"`
 	WorkOrder
 	WorkCounts
-	State     WorkState `api:"state"`
-	CreatedAt time.Time `api:"created_at"`
-	EndedAt   time.Time `api:"ended_at"` // zero: it has not ended
-	// Listed is set when Matched is final. Total is an estimate of it; -1: unknown.
+	// State is how far it is. failed: the stored work cannot be read.
+	State     WorkState `api:"state,always"`
+	CreatedAt time.Time `api:"created_at,always"`
+	// EndedAt is when it ended. Null: it has not.
+	EndedAt time.Time `api:"ended_at"`
+	// Listed is whether all jobs were found.
+	//
+	// Matched is final then.
 	Listed bool `api:"exact,always"`
-	Total  int64
-	// ETA is when the Work ends at the pace that it had so far, under a rate its last start; zero: unknown, or it has
-	// ended.
+	// Total is an estimate of the final Matched; -1: unknown.
+	Total int64
+	// ETA is when it ends at the pace that it had so far; under a rate, the last start if no more jobs are skipped.
+	// Null: not known, as under a lane_rate before all jobs of several lanes are planned, or it has ended.
 	ETA time.Time `api:"eta_at"`
 }
 

@@ -39,23 +39,30 @@ func (f JobField) Editable() bool { return f.edit != fixed }
 // specField returns a field that is a member of job.Spec. Null is read as its zero value; of a callback, it switches it
 // off.
 func specField(m *job.Member) JobField {
-	f := JobField{spec: true, edit: fixed, read: func(f *jobForm, at string, raw []byte) {
+	f := JobField{spec: true, read: func(f *jobForm, at string, raw []byte) {
 		if !isNull(raw) {
-			f.readMember(m, at, raw, m.Of(reflect.ValueOf(&f.Spec).Elem()), source{})
+			f.readMember(m, at, raw, m.Of(reflect.ValueOf(&f.New).Elem()), source{})
 		}
 	}}
-	switch {
-	case m.Type == reflect.TypeFor[*policy.Callback]():
+	if m.Type == reflect.TypeFor[*policy.Callback]() {
 		f.null = true
 		f.read = func(f *jobForm, at string, raw []byte) {
-			m.Of(reflect.ValueOf(&f.Spec).Elem()).Set(reflect.ValueOf(f.newCallback(at, raw)))
+			m.Of(reflect.ValueOf(&f.New).Elem()).Set(reflect.ValueOf(f.newCallback(at, raw)))
 		}
-	case m.Is("nullable"):
-		f.edit = nullable
-	case m.Is("editable"):
-		f.edit = editable
 	}
 	return f
+}
+
+// editOf returns the rule of a member.
+func editOf(m *job.Member) editRule {
+	switch {
+	case m.Is("nullable"):
+		return nullable
+	case m.Is("editable"):
+		return editable
+	default:
+		return fixed
+	}
 }
 
 // bodyField returns a field with a body.
@@ -71,42 +78,49 @@ func bodyField(edit editRule, kind job.BodyKind, read func(*decoder, string, []b
 	}
 }
 
-// JobFields are the fields of a job by name: the members of job.Spec, and those with rules of their own.
+// JobFields are the fields of a job by name: the members of job.New, of which some have readers of their own, and those
+// of the body.
 var JobFields = jobFields(map[string]JobField{
 	"body": bodyField(nullable, job.BodyJSON, func(_ *decoder, _ string, raw []byte) []byte { return raw }),
 	"body_text": bodyField(editable, job.BodyText,
 		func(d *decoder, at string, raw []byte) []byte { return []byte(d.text(at, raw)) }),
 	"body_base64": bodyField(editable, job.BodyBase64, (*decoder).base64),
-	"content_type": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+	"content_type": {read: func(f *jobForm, at string, raw []byte) {
 		f.ContentType = f.name(at, raw)
 	}},
 
-	"delay": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+	"delay": {read: func(f *jobForm, at string, raw []byte) {
 		f.dueTimes++
 		f.Delay = f.duration(at, raw)
 	}},
-	"run_at": {edit: editable, read: func(f *jobForm, at string, raw []byte) {
+	"run_at": {read: func(f *jobForm, at string, raw []byte) {
 		f.dueTimes++
 		f.RunAt = f.time(at, raw)
 	}},
-	"expires_in": {edit: nullable, read: func(f *jobForm, at string, raw []byte) {
+	"expires_in": {read: func(f *jobForm, at string, raw []byte) {
 		f.expiries++
 		set(&f.ExpiresIn, f.positiveDuration)(at, raw)
 	}},
-	"expires_at": {edit: nullable, read: func(f *jobForm, at string, raw []byte) {
+	"expires_at": {read: func(f *jobForm, at string, raw []byte) {
 		f.expiries++
 		set(&f.ExpiresAt, f.time)(at, raw)
 	}},
 })
 
-// jobFields adds the members of job.Spec to the fields with rules of their own.
+// jobFields adds the members of job.New to the fields with readers of their own.
 func jobFields(all map[string]JobField) map[string]JobField {
-	members := job.MembersOf(reflect.TypeFor[job.Spec]()).All
+	members := job.MembersOf(reflect.TypeFor[job.New]()).All
 	for i := range members {
 		m := &members[i]
-		if _, own := all[m.Name]; !own && !m.Is("answer") {
-			all[m.Name] = specField(m)
+		if m.Is("answer") {
+			continue
 		}
+		field, hasReader := all[m.Name]
+		if !hasReader {
+			field = specField(m)
+		}
+		field.edit = editOf(m)
+		all[m.Name] = field
 	}
 	for name, field := range all {
 		field.pointer = "/" + name

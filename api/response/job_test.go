@@ -41,7 +41,7 @@ func TestJob_HasNullForUnsetFields(t *testing.T) {
 	j := job.Job{}
 	j.ID, j.Topic, j.Lane, j.State, j.Version, j.CreatedAt = "a", "orders", "a.example:80", job.Running, 1, at
 	require.JSONEq(t,
-		`{"id":"a","topic":"orders","lane":"a.example:80","url":null,"method":null,"headers":null,`+
+		`{"id":"a","topic":"orders","lane":"a.example:80","url":null,"method":"POST","headers":null,`+
 			`"content_type":null,"retries":null,`+
 			`"ladder":null,"timeout":null,"expires_at":null,"labels":null,"on_delivered":null,"on_dead":null,`+
 			`"kind":null,"origin":null,`+

@@ -13,19 +13,18 @@ const Root = "root"
 
 // Principal is who makes a request, and what it may do. It must not be changed once it is in use.
 type Principal struct {
-	// TokenID is the id of the token; empty: a root token, or no token.
+	// TokenID is the id of the token. Null: a root token, or no token.
 	TokenID string `api:"token_id"`
-	// Actor is the name of the token, at most MaxName bytes, or Root; empty: no token was needed.
-	Actor string `api:"actor"`
-	Role  Role   `api:"role"`
-	// Root allows the actions that NeedsRoot names, and to choose the namespace.
-	Root      bool   `api:"root,always"`
-	Namespace string `api:"namespace"`
-	// Topics restricts the principal to topics. Empty: all.
-	Topics Topics `api:"topics"`
-	// Bodies allows to read the bodies of jobs and of receivers' responses.
+	// Actor is the name of the token; root of a root token. Null: no token was needed.
+	Actor string `api:"actor"` // at most MaxName bytes
+	Role  Role   `api:"role,always"`
+	// Root is whether it may manage namespaces, and choose one with the header Ringback-Namespace.
+	Root      bool   `api:"root,always"` // allows the actions that NeedsRoot names
+	Namespace string `api:"namespace,always"`
+	Topics    Topics `api:"topics"`
+	// Bodies is whether it may read the bodies of jobs and of receivers' responses, and headers that may be secrets.
 	Bodies bool `api:"bodies,always"`
-	// ExpiresAt is when the token expires; zero: never.
+	// ExpiresAt is when the token expires. Null: never.
 	ExpiresAt time.Time `api:"expires_at"`
 }
 

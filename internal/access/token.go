@@ -13,21 +13,24 @@ const MaxName = 64
 
 // Token is a stored token. Its JSON form is the value of its document. The secret is not stored.
 type Token struct {
-	ID        string    `json:"-" api:"id"` // the name of the document
-	Name      string    `json:"name" api:"name"`
-	Role      Role      `json:"role" api:"role"`
-	Namespace string    `json:"namespace" api:"namespace"`
-	Topics    Topics    `json:"topics,omitempty" api:"topics"`
+	ID        string `json:"-" api:"id,always"` // the name of the document
+	Name      string `json:"name" api:"name,always"`
+	Role      Role   `json:"role" api:"role,always"`
+	Namespace string `json:"namespace" api:"namespace,always"`
+	Topics    Topics `json:"topics,omitempty" api:"topics"`
+	// Bodies is whether it may read the bodies of jobs and of receivers' responses, and headers that may be secrets.
 	Bodies    bool      `json:"bodies" api:"bodies,always"`
 	Hash      Hash      `json:"hash"`
-	CreatedAt time.Time `json:"created_at" api:"created_at"`
-	// CreatedBy is the actor who created it; empty: no token was needed.
+	CreatedAt time.Time `json:"created_at" api:"created_at,always"`
+	// CreatedBy is the name of the token that created it. Null: no token was needed.
 	CreatedBy string `json:"created_by,omitempty" api:"created_by"`
-	// CreatedByID is the id of the token that created it; empty: a root token, or none.
+	// CreatedByID is the id of the token that created it. Null: a root token, or none.
 	CreatedByID string `json:"created_by_id,omitempty" api:"created_by_id"`
-	// ExpiresAt is when it expires; zero: never.
+	// ExpiresAt is when it expires. Null: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero" api:"expires_at"`
-	// LastUsedAt is the hour of its last use; zero: it was not used. It is stored apart.
+	// LastUsedAt is the hour of its last use. Null: it was not used.
+	//
+	// It is stored apart.
 	LastUsedAt time.Time `json:"-" api:"last_used_at"`
 }
 

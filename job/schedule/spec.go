@@ -23,19 +23,24 @@ var (
 
 // Spec is a schedule as a client writes it: Cron or Every.
 type Spec struct {
-	// Cron is a cron text of five fields, or a macro such as @daily.
+	// Cron is when ticks are: minute, hour, day of month, month, day of week; or a macro such as @daily. It is refused
+	// if it never fires. Required without every.
 	Cron string `api:"cron,empty"`
-	// Timezone is the IANA name of the time zone of Cron. Default: UTC.
+	// Timezone is the IANA name of the time zone of cron. A fixed time that does not exist runs at the first instant
+	// after the gap; one that exists twice runs once, the first time; hour * counts elapsed hours. Default: UTC.
 	Timezone string `api:"timezone,empty"`
-	// Every is an interval of whole seconds. Its ticks are the multiples of Every since 1970, plus Offset.
+	// Every is the interval between ticks, 1s to 366d, in whole seconds, counted from 1970-01-01T00:00:00Z. Required
+	// without cron.
 	Every time.Duration `api:"every"`
-	// Offset is at least 0 and less than Every, in whole seconds.
+	// Offset is added to every tick of every, in whole seconds; less than it. Default: 0s.
 	Offset time.Duration `api:"offset,zero"`
-	// Jitter is the longest delay of the schedule's jobs after their ticks. Zero: no delay.
+	// Jitter delays all jobs of the schedule by the same part of it, up to 24h, which depends on the namespace and the
+	// name, so that those of many schedules are spread. jitter_delay shows it. Default: none.
 	Jitter time.Duration `api:"jitter,zero"`
-	// StartsAt and EndsAt bound the ticks, both inclusive. Zero: no bound.
+	// StartsAt is when ticks begin: there are none before it. Default: none.
 	StartsAt time.Time `api:"starts_at"`
-	EndsAt   time.Time `api:"ends_at"`
+	// EndsAt is when ticks end: there are none after it. Default: none.
+	EndsAt time.Time `api:"ends_at"`
 }
 
 // Parse returns the schedule of a Spec. Errors are *job.InvalidError and name the fields as /cron, /timezone, /every,
