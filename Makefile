@@ -133,6 +133,7 @@ generate: ## write the files that are made from others anew; a test fails when t
 	$(GO) test -count=1 -run 'AreThoseOfTheTypes' ./api -update # schemas, tables of the docs, flags
 	$(GO) test -count=1 -run 'TestTexts_AreTheComments' ./cmd/ringback -update # with those of the flags
 	$(GO) test -count=1 -run 'TestDocs_ListEveryCommand' ./cmd/ringback -update # from those texts
+	$(GO) test -count=1 -run 'TestDocs_HaveTheTable' ./internal/capacity -update
 
 .PHONY: newfield
 newfield: deps ## print the files that a new field (of jobs, topics, schedules) or route touches; try each on every face

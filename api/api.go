@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -138,7 +139,7 @@ type Counts interface {
 
 // LiveEvents are attempts and changes as they happen, in all processes.
 type LiveEvents interface {
-	// Listen returns a listener for the events of a namespace, to be closed. Error: livetail.ErrTooManyListeners.
+	// Listen returns a listener for the events of a namespace, to be closed. Error: *capacity.FullError.
 	Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error)
 }
 
@@ -209,10 +210,17 @@ type Store interface {
 	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
 }
 
+// Holders says on whose behalf requests are served.
+type Holders interface {
+	// HolderOf returns the holder of what a request of a namespace occupies, with the store if there are several.
+	HolderOf(ctx context.Context, namespace string) capacity.Holder
+}
+
 // Service is the API's backend: the stores, with the tokens and the namespaces of all.
 type Service interface {
 	// FindStore returns the store of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
 	FindStore(ctx context.Context, namespace string) (Store, error)
+	Holders
 	Tokens
 	Health
 }
@@ -220,6 +228,7 @@ type Service interface {
 // Stores are a Service whose stores have a type of their own.
 type Stores[S Store] interface {
 	FindStore(ctx context.Context, namespace string) (S, error)
+	Holders
 	Tokens
 	Health
 }
@@ -241,8 +250,7 @@ type Options struct {
 	Access AccessOptions
 	// MaxBody bounds a job's body, in bytes. Zero: 256 KiB.
 	MaxBody int64
-	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease; the latter take at most
-	// three quarters of it. Zero: 1334.
+	// MaxWaiting bounds the requests that wait for the end of a job or for jobs to lease. Zero: that of capacity.Waits.
 	MaxWaiting int
 	// Version is the program's version. Empty: dev.
 	Version string
@@ -287,14 +295,13 @@ type api struct {
 	callers      *authenticator
 	readiness    readiness
 	bodies       *limits.BodyBudget
-	lists        *limits.Lists
+	lists        limits.Lists
 	overloadLog  logs.Limited
 	forbiddenLog logs.Limited
 	batch        *batchHandler
-	// waiting has an element for each request that waits for the end of a job or for jobs to lease.
-	waiting chan struct{}
-	// leaseWaits has one for each of those that wait for jobs to lease.
-	leaseWaits chan struct{}
+	// waiting counts requests that wait for the end of a job or for jobs to lease. leaseWaits is its part for the
+	// latter, since consumers may wait all the time.
+	waiting, leaseWaits *capacity.Semaphore
 	// closing reports whether the process is about to stop.
 	closing func() bool
 	// onShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -313,7 +320,7 @@ func New(o Options) http.Handler {
 // newAPI makes the state of the handlers. end ends streams.
 func newAPI(o Options) (a *api, end func()) {
 	life, end := context.WithCancel(context.Background())
-	maxBody, maxWaiting := cmp.Or(o.MaxBody, defaultMaxBody), cmp.Or(o.MaxWaiting, defaultMaxWaiting)
+	maxBody, waiting := cmp.Or(o.MaxBody, defaultMaxBody), capacity.Waits.Semaphore(o.MaxWaiting)
 	a = &api{
 		service:    o.Service,
 		maxBody:    maxBody,
@@ -326,12 +333,11 @@ func newAPI(o Options) (a *api, end func()) {
 		metrics:    o.Metrics,
 		tracer:     o.Tracer,
 		log:        cmp.Or(o.Logger, slog.Default()),
-		waiting:    make(chan struct{}, maxWaiting),
-		leaseWaits: make(chan struct{}, max(1, maxWaiting*3/4)),
+		waiting:    waiting,
+		leaseWaits: waiting.Part(capacity.LeaseWaits, max(1, waiting.Whole()*3/4)),
 		readiness:  readiness{turn: make(chan struct{}, 1)},
-		// one request of any size fits
-		bodies:     limits.NewBodyBudget(max(limits.LargeBytes, request.Limit(maxBody)+1)),
-		lists:      limits.NewLists(),
+		// the share of a namespace has room for a request of any size
+		bodies:     limits.NewBodyBudget(max(int64(capacity.LargeBodies.Whole), (request.Limit(maxBody)+1)*3/2)),
 		onShutdown: func(f func()) func() bool { return context.AfterFunc(life, f) },
 	}
 	if a.closing = o.Closing; a.closing == nil {
@@ -340,7 +346,7 @@ func newAPI(o Options) (a *api, end func()) {
 	a.overloadLog.Logger, a.forbiddenLog.Logger = a.log, a.log
 	a.callers = newAuthenticator(o.Access, o.Service, a.log)
 	a.batch = newBatch(batchOptions{
-		Register: a.registerAll, Callers: a.callers, MaxBody: a.maxBody,
+		Register: a.registerAll, Callers: a.callers, Holder: a.holderOf, MaxBody: a.maxBody,
 		OnShutdown: a.onShutdown, Overloaded: a.warnOverload, Logger: a.log,
 	})
 	return a, end

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -20,6 +20,8 @@ type batchOptions struct {
 	Register func(ctx context.Context, jobs []job.New) []store.RoutedResult
 	// Callers finds whose a stream is, again and again while it lasts.
 	Callers *authenticator
+	// Holder returns on whose behalf a request is served.
+	Holder func(*http.Request) capacity.Holder
 	// MaxBody bounds a job's body, in bytes.
 	MaxBody int64
 	// OnShutdown registers a function for the server's shutdown, like context.AfterFunc.
@@ -33,20 +35,21 @@ type batchOptions struct {
 type batchHandler struct {
 	registerAll func(ctx context.Context, jobs []job.New) []store.RoutedResult
 	callers     *authenticator
+	holder      func(*http.Request) capacity.Holder
 	maxBody     int64
 	onShutdown  func(func()) (stop func() bool)
 	overloaded  func(*http.Request, *response.Problem)
 	log         *slog.Logger
-	// streams has an element for each stream in flight.
-	streams chan struct{}
+	// streams counts streams in flight. Each may fill a resultBuffer and a group of lines.
+	streams *capacity.Semaphore
 }
 
 // newBatch returns a Handler.
 func newBatch(o batchOptions) *batchHandler {
 	return &batchHandler{
-		registerAll: o.Register, callers: o.Callers, maxBody: o.MaxBody,
+		registerAll: o.Register, callers: o.Callers, holder: o.Holder, maxBody: o.MaxBody,
 		onShutdown: o.OnShutdown, overloaded: o.Overloaded, log: o.Logger,
-		streams: make(chan struct{}, limits.MaxStreams),
+		streams: capacity.Streams.Semaphore(0),
 	}
 }
 

@@ -35,18 +35,16 @@ func (h *batchHandler) stream(w http.ResponseWriter, r *http.Request) error {
 			"the server is shutting down: lines without a result are not registered, send them again"))
 	})
 	defer stop()
-	select {
-	case h.streams <- struct{}{}:
-		defer func() { <-h.streams }()
-	default:
+	holder := h.holder(r)
+	if err := h.streams.TryAcquire(holder, 1); err != nil {
 		w.Header().Set("Connection", "close")
-		p := response.NewOverload(fmt.Sprintf(
-			"the maximum of %d streams is open: retry later, or send the jobs as JSON", limits.MaxStreams))
+		p := response.FromError(err)
 		h.overloaded(r, p)
 		p.Write(w)
 		_ = deadlines.Linger(r.Body, rc.Flush) // fails only when the client is gone
 		return nil
 	}
+	defer h.streams.Release(holder, 1)
 
 	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		w.WriteHeader(http.StatusContinue) // an answer before it would mean a refusal

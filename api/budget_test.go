@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -25,15 +26,15 @@ import (
 func newBudgetedAPI(s Service) (http.Handler, *limits.BodyBudget) {
 	o := Options{Service: s, Logger: quiet}
 	a, end := newAPI(o)
-	a.bodies = limits.NewBodyBudget(request.Limit(a.maxBody) + 1)
+	a.bodies = limits.NewBodyBudget((request.Limit(a.maxBody) + 1) * 3 / 2)
 	return a.handler(o, end), a.bodies
 }
 
 func TestBodyBudget_FitsTheLargestRequest(t *testing.T) {
 	for _, c := range []struct{ maxBody, large int64 }{
-		{1, limits.LargeBytes},
-		{256 << 10, limits.LargeBytes},
-		{10 << 20, request.Limit(10<<20) + 1},
+		{1, int64(capacity.LargeBodies.Whole)},
+		{256 << 10, int64(capacity.LargeBodies.Whole)},
+		{10 << 20, (request.Limit(10<<20) + 1) * 3 / 2},
 	} {
 		a, _ := newAPI(Options{Service: newFake(), MaxBody: c.maxBody})
 		require.Equal(t, c.large, a.bodies.Large())
@@ -110,7 +111,7 @@ func TestBodyBudget_BoundsUploadsInFlight(t *testing.T) {
 		}
 
 		largest := newUpload(t, h, "/v1/jobs", -1)
-		require.NoError(t, largest.send(int(budget.Large())-1-len(end)), "what was held was given back")
+		require.NoError(t, largest.send(int(request.Limit(defaultMaxBody))-len(end)), "what was held was given back")
 		require.Equal(t, http.StatusOK, largest.finish(end))
 		require.Zero(t, budget.InUse())
 	}
@@ -121,14 +122,14 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 	h, budget := newBudgetedAPI(newFake())
 	var uploads []*upload
 	for range silent {
-		u := newUpload(t, h, "/v1/jobs", limits.SmallBody)
+		u := newUpload(t, h, "/v1/jobs", capacity.SmallBody)
 		_, err := u.Write([]byte(" "))
 		require.NoError(t, err)
 		uploads = append(uploads, u)
 	}
-	require.LessOrEqual(t, budget.InUse(), int64(silent*limits.SmallBody/8))
+	require.LessOrEqual(t, budget.InUse(), int64(silent*capacity.SmallBody/8))
 	for _, u := range uploads {
-		require.NoError(t, u.send(limits.SmallBody-1-len("{}")))
+		require.NoError(t, u.send(capacity.SmallBody-1-len("{}")))
 		require.Less(t, u.finish("{}"), 300)
 	}
 	require.Zero(t, budget.InUse())
@@ -136,10 +137,10 @@ func TestBodyBudget_HoldsLittleForSilentClients(t *testing.T) {
 
 func TestBodyBudget_RefusesBeforeItReads(t *testing.T) {
 	h, budget := newBudgetedAPI(newFake())
-	full := budget.Meter(nil)
-	require.True(t, full.Reserve(budget.Large()))
+	full := budget.Meter(nil, capacity.Holder{})
+	require.NoError(t, full.Reserve(budget.Large()))
 	r := httptest.NewRequest(http.MethodPost, "/v1/batch", failingBody{})
-	r.ContentLength = limits.SmallBody + 1
+	r.ContentLength = capacity.SmallBody + 1
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -155,15 +156,15 @@ func (failingBody) Read([]byte) (int, error) { panic("it is read") }
 
 func TestBodyBudget_BoundsUnreadAnswers(t *testing.T) {
 	f := newFake()
-	body := strings.Repeat("x", limits.SmallBody+1)
+	body := strings.Repeat("x", capacity.SmallBody+1)
 	f.jobs["a"] = job.Job{
 		Spec:     job.Spec{ID: "a", BodyKind: job.BodyText, Body: []byte(body)},
 		Progress: job.Progress{State: job.Scheduled, Version: 1},
 	}
 	h, budget := newBudgetedAPI(f)
-	full := budget.Meter(nil)
+	full := budget.Meter(nil, capacity.Holder{})
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodGet, "/v1/jobs/a", "").Code)
-	require.True(t, full.Reserve(budget.Large()))
+	require.NoError(t, full.Reserve(budget.Large()))
 	w := call(t, h, http.MethodGet, "/v1/jobs/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
@@ -188,8 +189,8 @@ func TestBodyBudget_CountsStreams(t *testing.T) {
 	require.Less(t, most, int64(2<<20))
 	require.Zero(t, budget.InUse())
 
-	full := budget.Meter(nil)
-	require.True(t, full.Reserve(budget.Large()))
+	full := budget.Meter(nil, capacity.Holder{})
+	require.NoError(t, full.Reserve(budget.Large()))
 	got := streamed(t, h, `{"id": "a"}`+"\n"+strings.Repeat(`{"id": "b"}`+"\n", 2_000)+long)
 	require.Len(t, got, 2_002)
 	for _, one := range got[:2_001] {
@@ -237,7 +238,7 @@ func TestBodyBudget_IsKeptByRequestsAtOnce(t *testing.T) {
 		}
 		require.NoError(t, resp.Body.Close())
 	}
-	require.LessOrEqual(t, most, budget.Large()+limits.SmallBytes)
+	require.LessOrEqual(t, most, budget.Large()+int64(capacity.Bodies.Whole-capacity.LargeBodies.Whole))
 }
 
 // An upload that stalls is ended, and its budget is released.

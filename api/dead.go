@@ -43,8 +43,8 @@ func (a onStore) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
-	// the service reads as many at a time
-	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
+	by.Turn = a.countTurn(r)
+	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		found, err := a.store.Groups(r.Context(), filter, by)
 		if err == nil {
 			o.Groups(found)

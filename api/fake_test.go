@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher/livetail"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/codec"
 	"github.com/ringback/ringback/policy"
@@ -102,6 +103,10 @@ func newFake() *fake {
 }
 
 func (f *fake) FindStore(context.Context, string) (Store, error) { return f, nil }
+
+func (f *fake) HolderOf(_ context.Context, namespace string) capacity.Holder {
+	return capacity.Holder{Namespace: namespace}
+}
 
 func (f *fake) Register(_ context.Context, jobs []job.New) []store.RoutedResult {
 	f.mu.Lock()

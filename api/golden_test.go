@@ -279,7 +279,7 @@ var golden = []struct {
 			`"APbB3--ubgAAAAAAGjdLMlFKN0hOVEFBQUFBQUFBQUFBQUFBQUEyC29yZGVyLmNsb3Nl` +
 			`C2N1c3RvbWVyLTQyCmNsb3NlLTQ3MTGfPGLRpwWL5E0b6cB3JvpY"}], "next": {}}`, 200,
 	},
-	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead", "", 200},
+	{"job_list", "JobPage", "GET", "/v1/jobs?topic=order.close&state=dead&limit=2", "", 200},
 	{
 		"batch", "BatchResults", "POST", "/v1/batch",
 		`{"jobs": [{"id": "a"}, {"id": "a"}, {"id": "a.b"}, {"id": "c", "id": "c"}]}`, 200,
@@ -294,7 +294,7 @@ var golden = []struct {
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
 	{"topic_stats_lane", "LaneCounts", "GET", "/v1/topics/order.close/stats?lane=a", "", 200},
 	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
-	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503", "", 200},
+	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503&limit=2", "", 200},
 	{"dead_groups", "JobGroups", "GET", "/v1/dead/groups?by=lane,reason,status&topic=order.close", "", 200},
 	{
 		"dead_revived", "Work", "POST", "/v1/dead/revive",

@@ -46,10 +46,11 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if waits {
-		if err := a.beginWait(); err != nil {
+		leave, err := a.enterWait(r, a.waiting)
+		if err != nil {
 			return err
 		}
-		defer a.endWait()
+		defer leave()
 	}
 	result := a.registerAll(r.Context(), []job.New{n})[0]
 	status, p := batchStatus(&result)
@@ -213,11 +214,11 @@ func (a onStore) cancel(w http.ResponseWriter, r *http.Request) error {
 func (a *api) showJob(w http.ResponseWriter, r *http.Request, j *job.Job, explanation *job.Explanation) error {
 	hideBodies(r, j)
 	explanation = hideSettings(r, j, explanation)
-	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
-	defer reserved.Release()
-	if !ok {
-		return response.NewOverload("too many response bytes in flight: retry with fewer requests")
+	reserved, err := a.bodies.ReserveAnswer(a.holderOf(r), answerSize(j))
+	if err != nil {
+		return err
 	}
+	defer reserved.Release()
 	o := newDetailBuffer(w, r, j, explanation)
 	defer o.Free()
 	o.Close()
@@ -247,7 +248,7 @@ func (a *api) answerChange(w http.ResponseWriter, r *http.Request, action access
 // answerJob answers a change with the job and its durability. It never refuses, because the change is made.
 func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *job.Job) {
 	hideBodies(r, j)
-	reserved := a.reserveChange(j)
+	reserved := a.reserveChange(r, j)
 	defer reserved.Release()
 	o := newJobBuffer(w, r, j)
 	defer o.Free()
@@ -257,9 +258,9 @@ func (a *api) answerJob(w http.ResponseWriter, r *http.Request, status int, j *j
 }
 
 // reserveChange reserves the bytes of an answer that must not be refused.
-func (a *api) reserveChange(j *job.Job) *limits.MeteredBody {
-	reserved, ok := a.bodies.ReserveAnswer(answerSize(j))
-	if !ok {
+func (a *api) reserveChange(r *http.Request, j *job.Job) *limits.MeteredBody {
+	reserved, err := a.bodies.ReserveAnswer(a.holderOf(r), answerSize(j))
+	if err != nil {
 		reserved.ForceReserve(answerSize(j))
 	}
 	return reserved

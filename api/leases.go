@@ -29,10 +29,11 @@ func (a onStore) lease(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if l.Wait > 0 {
-		if err := a.beginLeaseWait(); err != nil {
+		leave, err := a.enterWait(r, a.leaseWaits)
+		if err != nil {
 			return err
 		}
-		defer a.endLeaseWait()
+		defer leave()
 	}
 	ctx, cancel := waitContext(w, r, l.Wait)
 	defer cancel()
@@ -72,8 +73,8 @@ func (a onStore) settleLeases(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if f.Next.Wait > 0 {
-			if err := a.beginLeaseWait(); err == nil {
-				defer a.endLeaseWait()
+			if leave, err := a.enterWait(r, a.leaseWaits); err == nil {
+				defer leave()
 			} else if f.Next.Wait = 0; len(f.Reports) == 0 {
 				return err
 			}
@@ -145,9 +146,9 @@ func (a onStore) answerLeases(
 	for i := range leased {
 		size += answerSize(&leased[i].Job)
 	}
-	reserved, ok := a.bodies.ReserveAnswer(min(size, a.bodies.Large())) // one answer always fits
+	reserved, err := a.bodies.ReserveAnswer(a.holderOf(r), min(size, a.bodies.Large())) // one answer always fits
 	defer reserved.Release()
-	if !ok {
+	if err != nil {
 		a.releaseLeases(r, leased)
 		leased = nil // the settlements are recorded, so the answer must not be refused
 	}

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -66,44 +68,101 @@ func answerPage[
 // members writes an item of a list by the tags of its fields.
 func members[T any](o *response.Buffer, item *T) { o.Members(item) }
 
+// searchStep is the time after which a search lets others read lists.
+const searchStep = 50 * time.Millisecond
+
 // serveJobs answers with a page of jobs.
 func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.Filter) error {
-	return a.serveList(w, r, filter.Limit, func(o *response.Buffer) error {
-		found, err := a.store.List(r.Context(), filter)
-		next := ""
-		if err == nil && found.More {
-			next, err = request.EncodeJobsCursor(&filter, found.Reached)
-		}
-		if err == nil {
-			o.JobPage(found, next)
-		}
-		return err
+	return a.answerList(w, r, func(o *response.Buffer, grow func() error) error {
+		return a.searchJobs(r, filter, o, grow)
 	})
 }
 
-// serveList answers with a list of at most limit items, whose members write reads and encodes. The encoded list counts
-// as a request body until the client has read it.
-func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
-	release, ok := a.lists.Acquire(r.Context(), limit)
-	if !ok {
-		return response.NewOverload("too many lists in flight: retry, or use a smaller limit")
+// searchJobs writes a page of jobs. It looks for them in steps, and has a place among the lists during a step only. An
+// error of a later step ends the page: if it lasts, the next page fails.
+func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Buffer, grow func() error) error {
+	until := time.Now().Add(cmp.Or(filter.Within, store.ListTime))
+	var tooLarge error
+	step := func() (page store.Page, err error) {
+		done, err := a.turn(r, filter.Limit)
+		if err != nil {
+			return page, err
+		}
+		defer done()
+		if page, err = a.store.List(r.Context(), filter); err == nil {
+			response.Items(o, page.Jobs, o.Job)
+			tooLarge = grow()
+		}
+		return page, err
 	}
+	o.Array("items")
+	last, scanned := store.Page{More: true}, 0
+	for n := 0; last.More && filter.Limit > 0 && (n == 0 || time.Now().Before(until)); n++ {
+		filter.Within = max(min(searchStep, time.Until(until)), 1)
+		page, err := step()
+		if err != nil && n > 0 {
+			break
+		}
+		if err = cmp.Or(err, tooLarge); err != nil {
+			return err
+		}
+		last, filter.After = page, page.Reached
+		filter.Limit -= len(page.Jobs)
+		scanned += page.Scanned
+	}
+	o.CloseArray()
+	next := ""
+	if last.More {
+		var err error
+		if next, err = request.EncodeJobsCursor(&filter, last.Reached); err != nil {
+			return err
+		}
+	}
+	o.TextOrNull("next_cursor", next)
+	o.Number("scanned", int64(scanned))
+	return nil
+}
+
+// turn waits until a list of at most limit items may be read for a request. Error: *capacity.FullError.
+func (a *api) turn(r *http.Request, limit int) (done func(), err error) {
+	return a.lists.Acquire(r.Context(), a.holderOf(r), limit)
+}
+
+// countTurn is store.GroupBy.Turn: as many jobs as the longest list has are read at a time.
+func (a *api) countTurn(r *http.Request) func() (done func(), err error) {
+	return func() (func(), error) { return a.turn(r, request.MaxListLimit) }
+}
+
+// serveList answers with a list of at most limit items, whose members write reads and encodes.
+func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
+	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
+		done, err := a.turn(r, limit)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return write(o)
+	})
+}
+
+// answerList answers with a list that write encodes. The encoded list counts as a request body until the client has
+// read it; write calls grow when it has encoded more, unless it ends then.
+func (a *api) answerList(
+	w http.ResponseWriter, r *http.Request, write func(o *response.Buffer, grow func() error) error,
+) error {
 	o := response.NewBuffer()
 	defer o.Free()
 	o.ShowHeadersTo(request.PrincipalOf(r.Context()))
+	reserved := a.bodies.Meter(nil, a.holderOf(r))
+	defer reserved.Release()
+	grow := func() error { return reserved.GrowAnswer(min(o.Cap(), a.bodies.Large())) } // one answer always fits
 	o.Open()
-	err := func() error {
-		defer release()
-		return write(o)
-	}()
-	if err != nil {
+	if err := write(o, grow); err != nil {
 		return err
 	}
 	o.Close()
-	reserved, ok := a.bodies.ReserveAnswer(min(o.Cap(), a.bodies.Large())) // one answer always fits
-	defer reserved.Release()
-	if !ok {
-		return response.NewOverload("too many response bytes in flight: retry with a smaller limit or fewer requests")
+	if err := grow(); err != nil {
+		return err
 	}
 	o.Send(w, http.StatusOK)
 	return nil

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -61,10 +61,10 @@ func (s *slowListService) ListLanes(context.Context, string, string, string, int
 func TestServeList_BoundsListsInFlight(t *testing.T) {
 	for _, path := range []string{"/v1/jobs?topic=a&state=ready&", "/v1/dead?", "/v1/topics?", "/v1/topics/a/lanes?"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &slowListService{fake: newFake(), takes: limits.ListWait - time.Second}
+			s := &slowListService{fake: newFake(), takes: capacity.ListWait - time.Second}
 			var log testkit.Log
 			h := New(Options{Service: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			const most = limits.ListSlots * limits.SlotItems / request.MaxListLimit
+			const most, short = 1, 3 // lists of 500 and of 1 item that a namespace reads at a time
 			codes := make(chan int, 100)
 			ask := func(limit string) {
 				w := httptest.NewRecorder()
@@ -89,12 +89,12 @@ func TestServeList_BoundsListsInFlight(t *testing.T) {
 			}
 			require.Contains(t, log.String(), "overloaded, answering 503")
 
-			for range 2 * limits.ListSlots { // all slots were given back, and short lists take one
+			for range 2 * short { // all places were given back
 				go ask("1")
 			}
 			synctest.Wait()
-			require.EqualValues(t, limits.ListSlots, s.reading.Load())
-			for range 2 * limits.ListSlots {
+			require.EqualValues(t, short, s.reading.Load())
+			for range 2 * short {
 				require.Equal(t, http.StatusOK, <-codes)
 			}
 		})
@@ -105,7 +105,7 @@ func TestServeList_ReleasesSlotsWhenTheStoreFails(t *testing.T) {
 	f := newFake()
 	f.err = store.ErrUnavailable
 	h := handlerOf(f)
-	for range 2 * limits.ListSlots {
+	for range 2 * capacity.Lists.Whole {
 		require.Equal(t, http.StatusServiceUnavailable, call(t, h, http.MethodGet, "/v1/topics?limit=500", "").Code)
 	}
 	f.err = nil
@@ -126,8 +126,8 @@ func TestServeList_BoundsUnreadAnswers(t *testing.T) {
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Greater(t, int64(w.Body.Len()), budget.Large()/2)
-	full := budget.Meter(nil)
-	require.True(t, full.Reserve(budget.Large()/2))
+	full := budget.Meter(nil, capacity.Holder{})
+	require.NoError(t, full.Reserve(budget.Large()/2))
 	w = call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -73,14 +71,7 @@ func writeLiveHeader(w http.ResponseWriter) {
 func (a onStore) listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Timeout, response.ErrTimeout)
 	defer cancel()
-	listener, err := a.store.Listen(ctx, filter)
-	if errors.Is(err, livetail.ErrTooManyListeners) {
-		return nil, response.NewOverload(fmt.Sprintf(
-			"a process serves streams to %d clients, and to %d of a namespace: retry later", livetail.MaxListeners,
-			livetail.MaxNamespaceListeners,
-		))
-	}
-	return listener, err
+	return a.store.Listen(ctx, filter)
 }
 
 // liveStream is an answer with events.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -301,7 +302,7 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 	require.Empty(t, call(t, h, http.MethodHead, "/v1/stream", "").Body.String())
 	require.Zero(t, f.live.Listeners())
 
-	for range livetail.MaxNamespaceListeners {
+	for range capacity.LiveListeners.Share() {
 		l, err := f.live.Listen(t.Context(), livetail.Filter{Namespace: job.DefaultNamespace})
 		require.NoError(t, err)
 		defer l.Close()
@@ -310,7 +311,7 @@ func TestEvents_RefusesInvalidFiltersAndTooManyClients(t *testing.T) {
 	w = call(t, h, http.MethodGet, "/v1/stream", "")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Contains(t, problemIn(t, w).Detail, "16 clients, and to 8 of a namespace")
+	require.Contains(t, problemIn(t, w).Detail, "its share of 12")
 
 	f.err = errors.New("the disk is on fire")
 	require.Equal(t, http.StatusInternalServerError, call(t, h, http.MethodGet, "/v1/stream", "").Code)

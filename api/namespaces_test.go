@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/multistore"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
@@ -107,6 +108,10 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 type oneStore struct{ *dispatcher.Dispatcher }
 
 func (s oneStore) FindStore(context.Context, string) (Store, error) { return s.Dispatcher, nil }
+
+func (s oneStore) HolderOf(_ context.Context, namespace string) capacity.Holder {
+	return capacity.Holder{Namespace: namespace}
+}
 
 // worldOf returns an API in front of a service.
 func worldOf(t *testing.T, service Service) *world {

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/utf8text"
 )
 
@@ -182,9 +183,9 @@ func (l *reader) makeRoom() bool {
 // continue.
 func (l *reader) reserve(size int) bool {
 	switch {
-	case size <= limits.SmallBody:
+	case size <= capacity.SmallBody:
 		l.reserved.ForceReserve(int64(size))
-	case !l.reserved.Reserve(int64(size)):
+	case l.reserved.Reserve(int64(size)) != nil:
 		return false
 	}
 	l.reserved.Return(int64(cap(l.buf)))

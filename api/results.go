@@ -72,7 +72,7 @@ func signal(c chan<- struct{}) {
 func (t *resultBuffer) Put(b []byte) error {
 	for {
 		t.mu.Lock()
-		fits := t.pending == 0 || t.pending+len(b) <= maxBuffered && t.reserved.Reserve(int64(len(b)))
+		fits := t.pending == 0 || t.pending+len(b) <= maxBuffered && t.reserved.Reserve(int64(len(b))) == nil
 		if fits {
 			if t.pending == 0 {
 				t.reserved.ForceReserve(int64(len(b)))

@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -148,12 +149,22 @@ func (a *api) on(serve func(onStore, http.ResponseWriter, *http.Request) error) 
 	return func(w http.ResponseWriter, r *http.Request) error {
 		found, err := a.service.FindStore(r.Context(), namespaceOf(r))
 		if err != nil {
-			p := response.FromError(err)
-			p.Unread = r.Body != nil && r.Body != http.NoBody
-			return p
+			return unread(r, err)
 		}
 		return serve(onStore{a, found}, w, r)
 	}
+}
+
+// unread returns the problem of a request whose body is not read.
+func unread(r *http.Request, err error) error {
+	p := response.FromError(err)
+	p.Unread = r.Body != nil && r.Body != http.NoBody
+	return p
+}
+
+// holderOf returns on whose behalf a request is served.
+func (a *api) holderOf(r *http.Request) capacity.Holder {
+	return a.service.HolderOf(r.Context(), namespaceOf(r))
 }
 
 // registerAll registers jobs on the store that their namespace has now: it may have become available, or the namespace
@@ -254,12 +265,7 @@ func (a *api) handle(serve handler, endless bool) http.Handler {
 		}
 		r = r.WithContext(request.WithPrincipal(ctx, principal))
 		if err == nil {
-			if r.Body != nil && r.Body != http.NoBody {
-				metered := a.bodies.Meter(r.Body)
-				defer metered.Release()
-				r.Body = metered
-			}
-			err = serve(w, r)
+			err = a.serveHolder(serve, w, r)
 		}
 		if err == nil {
 			return
@@ -281,6 +287,23 @@ func (a *api) handle(serve handler, endless bool) http.Handler {
 		}
 		p.Write(w)
 	})
+}
+
+// serveHolder calls a handler, within the share of the namespace that a request is for, and of its store.
+func (a *api) serveHolder(serve handler, w http.ResponseWriter, r *http.Request) error {
+	var holder capacity.Holder
+	if namespaceOf(r) != "" {
+		holder = a.holderOf(r)
+		if err := limits.Identify(r.Context(), holder); err != nil {
+			return unread(r, err)
+		}
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		metered := a.bodies.Meter(r.Body, holder)
+		defer metered.Release()
+		r.Body = metered
+	}
+	return serve(w, r)
 }
 
 // refuseUnread answers a request that was not read to its end. It discards the rest of the request, since closing a

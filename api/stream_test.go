@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
@@ -321,7 +321,7 @@ func TestStream_DoesNotAnswer100ContinueToHTTP10(t *testing.T) {
 }
 
 func TestStream_BoundsStreamsInFlight(t *testing.T) {
-	h := &observedHandler{handlerOf(newFake()), make(chan struct{}, 2*limits.MaxStreams)}
+	h := &observedHandler{handlerOf(newFake()), make(chan struct{}, 2*capacity.Streams.Share())}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	open := func() *streamClient {
@@ -330,7 +330,7 @@ func TestStream_BoundsStreamsInFlight(t *testing.T) {
 		require.NoError(t, conn.SetDeadline(time.Now().Add(testkit.MustCome)))
 		return begin(t, conn)
 	}
-	streams := make([]*streamClient, limits.MaxStreams)
+	streams := make([]*streamClient, capacity.Streams.Share())
 	for i := range streams {
 		streams[i] = open()
 		streams[i].answer()
@@ -345,7 +345,7 @@ func TestStream_BoundsStreamsInFlight(t *testing.T) {
 		require.True(t, resp.Close)
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		require.Contains(t, string(text), "the maximum of 64 streams is open")
+		require.Contains(t, string(text), "its share of 48")
 		require.NoError(t, s.conn.Close())
 		<-h.returned
 	}

@@ -1,50 +1,22 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 )
 
-// defaultMaxWaiting is the default of Options.MaxWaiting.
-const defaultMaxWaiting = 1334
-
-// beginWait counts a request that waits for the end of a job. Without an error, call endWait once.
-func (a *api) beginWait() error { return enterWait(a.waiting, "requests that wait") }
-
-func (a *api) endWait() { <-a.waiting }
-
-// beginLeaseWait counts a request that waits for jobs to lease. Consumers take at most three quarters of the requests
-// that wait, since they may wait all the time. Without an error, call endLeaseWait once.
-func (a *api) beginLeaseWait() error {
-	if err := enterWait(a.leaseWaits, "requests that wait for jobs to lease"); err != nil {
-		return err
+// enterWait counts a request that waits. Without an error, a *capacity.FullError, call leave once.
+func (a *api) enterWait(r *http.Request, waiting *capacity.Semaphore) (leave func(), err error) {
+	holder := a.holderOf(r)
+	if err := waiting.TryAcquire(holder, 1); err != nil {
+		return nil, err
 	}
-	err := a.beginWait()
-	if err != nil {
-		<-a.leaseWaits
-	}
-	return err
-}
-
-func (a *api) endLeaseWait() {
-	a.endWait()
-	<-a.leaseWaits
-}
-
-func enterWait(waiting chan struct{}, what string) error {
-	select {
-	case waiting <- struct{}{}:
-		return nil
-	default:
-		return response.NewProblem(response.TooManyWaiting, fmt.Sprintf(
-			"this process serves %d %s, and not one more: retry, or leave out wait", cap(waiting), what,
-		))
-	}
+	return func() { waiting.Release(holder, 1) }, nil
 }
 
 // allowWait extends the deadlines of a request's connection by a wait, which is none of the client's.
@@ -76,10 +48,11 @@ func (a onStore) waitForEnd(w http.ResponseWriter, r *http.Request, last job.Job
 
 // getEnded answers with a job once it has ended, or as it is after wait.
 func (a onStore) getEnded(w http.ResponseWriter, r *http.Request, ref job.Ref, wait time.Duration) error {
-	if err := a.beginWait(); err != nil {
+	leave, err := a.enterWait(r, a.waiting)
+	if err != nil {
 		return err
 	}
-	defer a.endWait()
+	defer leave()
 	var last job.Job
 	last.Namespace, last.ID = ref.Namespace, ref.ID
 	found, err := a.waitForEnd(w, r, last, wait)
@@ -103,7 +76,7 @@ func (a onStore) answerEnd(w http.ResponseWriter, r *http.Request, status int, r
 	explanation := a.store.Explain(r.Context(), &found)
 	hideBodies(r, &found)
 	explanation = hideSettings(r, &found, explanation)
-	reserved := a.reserveChange(&found)
+	reserved := a.reserveChange(r, &found)
 	defer reserved.Release()
 	o := newDetailBuffer(w, r, &found, explanation)
 	defer o.Free()

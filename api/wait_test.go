@@ -138,14 +138,14 @@ func TestWait_EndsWhenTheClientLeaves(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Len(t, f.waits, 1)
-		require.Len(t, a.waiting, 1)
+		require.Equal(t, 1, a.waiting.InUse())
 		require.Zero(t, a.bodies.InUse(), "requests that wait take no room of others")
 		began := time.Now()
 		require.NoError(t, conn.Close())
 		<-returned
 		require.Zero(t, time.Since(began))
 		require.ErrorIs(t, cause, context.Canceled)
-		require.Empty(t, a.waiting)
+		require.Zero(t, a.waiting.InUse())
 		require.Contains(t, f.jobs, "new", "it stays registered")
 	})
 }
@@ -174,7 +174,7 @@ func TestWait_IsBounded(t *testing.T) {
 		require.Equal(t, "1", w.Header().Get("Retry-After"))
 		p := problemIn(t, w)
 		require.Equal(t, "too_many_waiting", p.Code)
-		require.Contains(t, p.Detail, "2 requests")
+		require.Contains(t, p.Detail, "room for 2")
 	}
 	require.Equal(t, registrations, f.calls, "nothing is registered")
 	require.Equal(t, http.StatusCreated, call(t, h, http.MethodPost, "/v1/jobs", `{"url": "http://a.example/"}`).Code)
@@ -212,7 +212,7 @@ func TestWait_IsBoundedTogetherWithLeases(t *testing.T) {
 	wait(settle, "{"+next+"}")
 	full := call(t, h, http.MethodPost, lease, `{"wait": "60s"}`)
 	require.Equal(t, http.StatusTooManyRequests, full.Code, "a quarter is left to those who wait for the end of jobs")
-	require.Contains(t, problemIn(t, full).Detail, "2 requests that wait for jobs to lease")
+	require.Contains(t, problemIn(t, full).Detail, "requests that wait for jobs to lease: this process has room for 2")
 	wait("/v1/jobs?wait=60s", waitBody)
 	f.waitForLeases = nil
 	for path, body := range map[string]string{"/v1/jobs?wait=60s": waitBody, lease: `{"wait": 1}`, settle: "{" + next +

@@ -83,9 +83,8 @@ func (a onStore) startOrder(
 
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a onStore) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
-	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within}
-	// the service reads as many at a time
-	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
+	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within, Turn: a.countTurn(r)}
+	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		var found store.Groups
 		var err error
 		if len(f.IDs) > 0 {

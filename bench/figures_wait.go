@@ -13,7 +13,7 @@ import (
 
 const (
 	waitClients   = 16
-	waitingAtOnce = 1000 // requests that wait at a time: a process lets 1,334
+	waitingAtOnce = 1000 // requests that wait at a time: a process lets 1,334 of a namespace
 	// waitPause is the longest pause of a client between requests. It spreads the ends of jobs over the intervals in
 	// which a process looks for those that others end.
 	waitPause = 200 * time.Millisecond

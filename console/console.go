@@ -11,6 +11,7 @@ import (
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/console/assets"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 )
@@ -55,7 +56,7 @@ type console struct {
 	assets     http.Handler
 	live       *liveHub
 	maxBody    int64
-	large      chan struct{} // has an element for each large form in memory
+	large      *capacity.Semaphore // of large forms in memory
 	now        func() time.Time
 }
 
@@ -66,7 +67,7 @@ func New(o Options) http.Handler {
 		api: o.API, needsToken: len(o.RootTokens) > 0, seals: NewSealer(o.RootTokens, o.KeyRounds),
 		log: cmp.Or(o.Logger, slog.Default()), version: o.Version,
 		assets: assets.Handler(), maxBody: cmp.Or(o.MaxBody, 256<<10),
-		large: make(chan struct{}, largeForms), now: time.Now,
+		large: capacity.LargeForms.Semaphore(0), now: time.Now,
 	}
 	c.failed.Logger = c.log
 	if o.WatchRootTokens != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 )
 
 // samplePages are pages for the tests: one that is live, one with a form, one that fails.
@@ -294,13 +295,13 @@ func TestConsole_HasRoomForTheLargestBodyOfAJob(t *testing.T) {
 			return site.Serve(r).Code
 		}
 		var sending sync.WaitGroup
-		for range 4 {
+		for range capacity.LargeForms.Share() {
 			sending.Go(
 				func() { assert.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}, "wait": {"yes"}})) },
 			)
 		}
 		synctest.Wait()
-		require.Equal(t, http.StatusServiceUnavailable, send(url.Values{"body": {largest}}), "four are in memory")
+		require.Equal(t, http.StatusServiceUnavailable, send(url.Values{"body": {largest}}), "the share is in memory")
 		close(release)
 		sending.Wait()
 		require.Equal(t, http.StatusSeeOther, send(url.Values{"body": {largest}}))
@@ -618,7 +619,7 @@ func watch(t *testing.T, site *consoletest.Site, streams int, path func(n int) s
 	return status
 }
 
-func TestLive_BoundsTheStreamsOfAToken(t *testing.T) {
+func TestLive_BoundsTheStreamsOfANamespace(t *testing.T) {
 	for name, path := range map[string]func(n int) string{
 		"of one page":        func(int) string { return "?live=1" },
 		"of different pages": func(n int) string { return fmt.Sprintf("?live=1&n=%d", n) },
@@ -627,24 +628,10 @@ func TestLive_BoundsTheStreamsOfAToken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				site := newSite(t, true)
 				site.SignIn(site.Token("mia", "read"))
-				require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 33, path))
-				site.SignIn(consoletest.RootToken)
-				require.Equal(t, http.StatusOK, watch(t, site, 1, path), "others have theirs")
+				require.Equal(t, http.StatusServiceUnavailable, watch(t, site, capacity.WatchedPages.Share()+1, path))
 			})
 		})
 	}
-}
-
-func TestLive_BoundsTheStreams(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		site := newSite(t, true)
-		for _, name := range []string{"mia", "nora", "otto", "pia"} {
-			site.SignIn(site.Token(name, "read"))
-			require.Equal(t, http.StatusOK, watch(t, site, 32, func(int) string { return "?live=1" }))
-		}
-		site.SignIn(consoletest.RootToken)
-		require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 1, func(int) string { return "?live=1" }))
-	})
 }
 
 func TestLive_CountsOnlyStreamsThatLast(t *testing.T) {

@@ -14,18 +14,13 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 )
 
 const (
 	// liveEvery is the time between two renderings of live blocks.
 	liveEvery = 2 * time.Second
-	// maxWatchers bounds the streams, and maxAudienceWatchers those of a token, so that it leaves some to others. Each
-	// may be of another page, which costs what the page costs, every liveEvery.
-	maxWatchers         = 128
-	maxAudienceWatchers = 32
-	// maxRendering bounds the pages that are rendered again at the same time.
-	maxRendering = 4
 	// maxLiveTime bounds a stream, so that the session is checked again.
 	maxLiveTime = 10 * time.Minute
 	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s
@@ -41,23 +36,24 @@ var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found",
 // liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same
 // token.
 type liveHub struct {
-	rendering chan struct{} // has an element for each page that is being rendered
-	ending    chan struct{} // closed at the shutdown
+	watchers  *capacity.Semaphore // streams: each may be of another page, which costs what it costs, every liveEvery
+	rendering *capacity.Semaphore // pages that are being rendered
+	ending    chan struct{}       // closed at the shutdown
 	failed    logs.Limited
 
-	mu       sync.Mutex
-	pages    map[liveKey]*livePage
-	watchers int            // streams
-	own      map[string]int // those of an audience
+	mu    sync.Mutex
+	pages map[liveKey]*livePage
 }
 
 // liveKey identifies what watchers share.
-type liveKey struct{ audience, base, page string }
+type liveKey struct{ audience, namespace, base, page string }
+
+func (k *liveKey) holder() capacity.Holder { return capacity.Holder{Namespace: k.namespace} }
 
 func newLiveHub(log *slog.Logger, onShutdown func(func()) func() bool) *liveHub {
 	h := &liveHub{
-		rendering: make(chan struct{}, maxRendering), ending: make(chan struct{}), pages: make(map[liveKey]*livePage),
-		own: make(map[string]int), failed: logs.Limited{Logger: log},
+		watchers: capacity.WatchedPages.Semaphore(0), rendering: capacity.RenderedPages.Semaphore(0),
+		ending: make(chan struct{}), pages: make(map[liveKey]*livePage), failed: logs.Limited{Logger: log},
 	}
 	onShutdown(func() { close(h.ending) })
 	return h
@@ -81,16 +77,14 @@ type liveBlock struct {
 	version int    // counts its changes, from 1
 }
 
-// join returns the page of a key, which render renders while it has watchers; nil: there are too many watchers. End it
-// with leave.
-func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, error)) *livePage {
+// join returns the page of a key, which render renders while it has watchers. End it with leave. Error:
+// *capacity.FullError.
+func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, error)) (*livePage, error) {
+	if err := h.watchers.TryAcquire(key.holder(), 1); err != nil {
+		return nil, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.watchers >= maxWatchers || h.own[key.audience] >= maxAudienceWatchers {
-		return nil
-	}
-	h.watchers++
-	h.own[key.audience]++
 	p := h.pages[key]
 	if p == nil {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -99,17 +93,14 @@ func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, e
 		go h.run(ctx, key, p, render)
 	}
 	p.watchers++
-	return p
+	return p, nil
 }
 
 // leave ends a watch. The last one ends the page.
 func (h *liveHub) leave(key liveKey, p *livePage) {
+	h.watchers.Release(key.holder(), 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.watchers--
-	if h.own[key.audience]--; h.own[key.audience] == 0 {
-		delete(h.own, key.audience)
-	}
 	if p.watchers--; p.watchers == 0 {
 		p.cancel()
 		if h.pages[key] == p {
@@ -138,13 +129,11 @@ func (h *liveHub) run(
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	for {
-		select {
-		case h.rendering <- struct{}{}:
-		case <-ctx.Done():
+		if h.rendering.Acquire(ctx, key.holder(), 1) != nil {
 			return
 		}
 		blocks, err := render(ctx)
-		<-h.rendering
+		h.rendering.Release(key.holder(), 1)
 		if ctx.Err() != nil {
 			return
 		}
@@ -250,11 +239,11 @@ func (p *livePage) since(seen map[string]int) (message []byte, changed <-chan st
 
 // watch sends the live blocks of a page as they change.
 func (c *console) watch(w http.ResponseWriter, r *http.Request, v *web.Visit, route web.Route) {
-	key := liveKey{v.Audience, v.Base, v.Here}
-	page := c.live.join(key, func(ctx context.Context) ([]web.Block, error) { return c.renderLive(ctx, v, route) })
-	if page == nil {
+	key := liveKey{v.Audience, v.Namespace, v.Base, v.Here}
+	page, err := c.live.join(key, func(ctx context.Context) ([]web.Block, error) { return c.renderLive(ctx, v, route) })
+	if err != nil {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "Too many pages are watched.", http.StatusServiceUnavailable)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer c.live.leave(key, page)

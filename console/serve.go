@@ -14,6 +14,7 @@ import (
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	maxForm = 256 << 10
 	// escaped is what a byte of a body can take in a form, apart from line ends: of these a body may have fewer.
 	escaped = 3
-	// largeForms is the number of large forms that are in memory at once.
-	largeForms = 4
 )
 
 // serve serves a route.
@@ -46,7 +45,7 @@ func (c *console) serve(route web.Route) http.Handler {
 				c.fail(w, r, v, err)
 				return
 			}
-			done, err := c.readForm(w, r, route.Large)
+			done, err := c.readForm(w, r, v.Namespace, route.Large)
 			defer done()
 			if err != nil {
 				c.fail(w, r, v, err)
@@ -115,19 +114,19 @@ func problemOf(names []string, prefix, detail, each string) *client.Problem {
 }
 
 // readForm reads the form of a request. done ends its use.
-func (c *console) readForm(w http.ResponseWriter, r *http.Request, large bool) (done func(), err error) {
+func (c *console) readForm(
+	w http.ResponseWriter, r *http.Request, namespace string, large bool,
+) (done func(), err error) {
 	done = func() {}
 	limit := int64(maxForm)
 	if large && (r.ContentLength > maxForm || r.ContentLength < 0) {
-		select {
-		case c.large <- struct{}{}:
-			done, limit = func() { <-c.large }, maxForm+escaped*c.maxBody
-		default:
+		holder := capacity.Holder{Namespace: namespace}
+		if err := c.large.TryAcquire(holder, 1); err != nil {
 			return done, &client.Problem{
-				Status: http.StatusServiceUnavailable, Code: "overloaded",
-				Detail: "Several large forms are being read. Send it again.",
+				Status: http.StatusServiceUnavailable, Code: "overloaded", Detail: err.Error(),
 			}
 		}
+		done, limit = func() { c.large.Release(holder, 1) }, maxForm+escaped*c.maxBody
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	err = r.ParseForm()

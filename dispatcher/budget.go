@@ -16,7 +16,7 @@ const (
 type budget struct {
 	began, until time.Time
 	most         int
-	seen         int
+	seen, calls  int
 }
 
 // newBudget returns a budget of a time, for calls that look at no more than most jobs.
@@ -28,13 +28,15 @@ func newBudget(within time.Duration, most int) *budget {
 // Add counts jobs that were looked at.
 func (b *budget) Add(jobs int) { b.seen += jobs }
 
-// Next returns how many jobs the next call may look at; zero: the time is over.
+// Next returns how many jobs the next call may look at; zero: the time is over. There is always a first call: without
+// one nobody knows whether there are more jobs.
 func (b *budget) Next() int {
 	now := time.Now()
 	left := b.until.Sub(now)
-	if left <= 0 {
+	if left <= 0 && b.calls > 0 {
 		return 0
 	}
+	b.calls++
 	each := assumed
 	if b.seen > 0 {
 		each = max(1, now.Sub(b.began)/time.Duration(b.seen))

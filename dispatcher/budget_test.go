@@ -55,3 +55,12 @@ func TestBudget_CountsCallsThatFindNothing(t *testing.T) {
 		require.Zero(t, b.Next())
 	})
 }
+
+func TestBudget_HasAFirstCallHoweverLateItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(time.Nanosecond, 5000)
+		time.Sleep(time.Millisecond)
+		require.Equal(t, least, b.Next())
+		require.Zero(t, b.Next())
+	})
+}

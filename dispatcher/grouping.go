@@ -39,7 +39,8 @@ func countJobs(ctx context.Context, jobs groupJobs, filter store.Filter, by stor
 			c.Exact = false
 			break
 		}
-		page, err := jobs.List(ctx, filter)
+		var page store.Page
+		err := inTurn(by, func() (err error) { page, err = jobs.List(ctx, filter); return err })
 		if err != nil {
 			return store.Groups{}, err
 		}
@@ -51,6 +52,18 @@ func countJobs(ctx context.Context, jobs groupJobs, filter store.Filter, by stor
 		filter.After, more = page.Reached, page.More
 	}
 	return c.sorted(), nil
+}
+
+// inTurn calls read in a turn of a count.
+func inTurn(by store.GroupBy, read func() error) error {
+	if by.Turn != nil {
+		done, err := by.Turn()
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	return read()
 }
 
 // groupedAtOnce is how many jobs countIDs reads at once, with their bodies.
@@ -68,11 +81,17 @@ func countIDs(
 			break
 		}
 		found, errs := make([]job.Job, len(part)), make([]error, len(part))
-		var all sync.WaitGroup
-		for i, id := range part {
-			all.Go(func() { found[i], errs[i] = jobs.Get(ctx, job.Ref{Namespace: namespace, ID: id}) })
+		err := inTurn(by, func() error {
+			var all sync.WaitGroup
+			for i, id := range part {
+				all.Go(func() { found[i], errs[i] = jobs.Get(ctx, job.Ref{Namespace: namespace, ID: id}) })
+			}
+			all.Wait()
+			return nil
+		})
+		if err != nil {
+			return store.Groups{}, err
 		}
-		all.Wait()
 		c.Scanned += len(part)
 		for i, err := range errs {
 			switch {

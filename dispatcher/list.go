@@ -3,18 +3,12 @@ package dispatcher
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/ringback/ringback/store"
 )
 
-// The budget of a list.
-const (
-	// listTime is the time after which a page is returned although it is not full, unless Filter.Within says otherwise.
-	listTime = time.Second
-	// scanLimit is the number of jobs that a shard looks at in one call.
-	scanLimit = 5_000
-)
+// scanLimit is the number of jobs that a shard looks at in one call of a list.
+const scanLimit = 5_000
 
 // List returns a page of the jobs that a filter selects. It is full unless it is the last, or took longer than
 // filter.Within. filter.ScanLimit is ignored. Jobs read before an error are returned instead of the error.
@@ -30,7 +24,7 @@ func (d *Dispatcher) List(ctx context.Context, filter store.Filter) (store.Page,
 
 // fill reads pages of the store until there are enough jobs. It returns those that were read before an error, too.
 func (d *Dispatcher) fill(ctx context.Context, filter store.Filter) (store.Page, error) {
-	limit, left := filter.Limit, newBudget(cmp.Or(filter.Within, listTime), scanLimit)
+	limit, left := filter.Limit, newBudget(cmp.Or(filter.Within, store.ListTime), scanLimit)
 	var all store.Page
 	for filter.ScanLimit = left.Next(); filter.ScanLimit > 0; filter.ScanLimit = left.Next() {
 		filter.Limit = limit - len(all.Jobs)

@@ -183,8 +183,8 @@ func TestPull_ManyClientsWaitOnOneConnection(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	eventually(t, func() bool { return info(t, c, "clients", "blocked_clients") == 3 })
 	clients := testkit.Of(200, 1000)
-	require.Equal(t, "1334", metric(t, p, "ringback_max_waiting_requests"),
-		"raise the hard limit of open files to 11,000 or more (ulimit -Hn)")
+	require.Equal(t, "1778", metric(t, p, "ringback_max_waiting_requests"),
+		"raise the hard limit of open files to 14,300 or more (ulimit -Hn)")
 	var waiting sync.WaitGroup
 	var leased, failed atomic.Int64
 	for range clients {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -55,8 +56,8 @@ type Policies interface {
 
 // The defaults of Options.
 const (
-	DefaultWorkers  = 2048
-	DefaultMaxBytes = 64 << 20
+	DefaultWorkers  = capacity.MaxAttempts
+	DefaultMaxBytes = capacity.MaxAttemptBytes
 )
 
 // Options configures a Pool.

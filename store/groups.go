@@ -22,6 +22,9 @@ type GroupBy struct {
 	Status bool
 	// Within is the time after which no more jobs are counted; zero: 2 s.
 	Within time.Duration
+	// Turn, if set, is called before each read of jobs, and done after it, so that a long count lets others read. Its
+	// error is that of the count.
+	Turn func() (done func(), err error)
 }
 
 // Key returns the key of a job's group.

@@ -16,6 +16,8 @@ const (
 	MaxListLimit = 500
 	// MaxScanLimit is the largest Filter.ScanLimit.
 	MaxScanLimit = 10_000
+	// ListTime is the Filter.Within of a zero one.
+	ListTime = time.Second
 )
 
 // Filter selects jobs that match all of its fields, and a page of their list. Fields that are zero match every job.
@@ -51,7 +53,7 @@ type Filter struct {
 	// few jobs match. 1 to MaxScanLimit; 0: MaxScanLimit. The page may have looked at up to 1,000 more, or at fewer if
 	// these are in many lanes.
 	ScanLimit int
-	// Within is the time after which package dispatcher ends the page although it is not full; zero: 1 s. Engines
+	// Within is the time after which package dispatcher ends the page although it is not full; zero: ListTime. Engines
 	// ignore it.
 	Within time.Duration `json:"-"` // cursors are of any time
 }

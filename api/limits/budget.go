@@ -5,24 +5,12 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringback/ringback/internal/capacity"
 )
 
-// Bounds of request bodies in memory, over all requests of the process. Decoding a body and sending it to the store
-// take about three times its bytes in addition.
-const (
-	// LargeBytes bounds bodies of more than SmallBody, together, unless a single request may be larger.
-	LargeBytes = 48 << 20
-	// SmallBytes is reserved for smaller bodies, so that large uploads do not block small registrations.
-	SmallBytes = 16 << 20
-	// SmallBody is the size up to which a body counts as small.
-	SmallBody = 64 << 10
-	// FirstRoom is reserved before the first byte arrives.
-	FirstRoom = 4 << 10
-)
-
-// MaxStreams bounds the streams of registrations in flight, each of which may fill a ndjson.ResultBuffer and a group of
-// lines.
-const MaxStreams = 64
+// FirstRoom is reserved for a body before its first byte arrives.
+const FirstRoom = 4 << 10
 
 const (
 	// Timeout bounds the handling of one request, store calls included.
@@ -34,70 +22,70 @@ const (
 )
 
 // A BodyBudget bounds the bytes of request bodies in memory. Bytes are reserved as they arrive, so a silent client
-// holds at most FirstRoom. It is safe for concurrent use.
+// holds at most FirstRoom. Decoding a body and sending it to the store take about three times its bytes in addition. It
+// is safe for concurrent use.
 type BodyBudget struct {
-	large, all int64 // bounds of large bodies, and of all bodies
-	used       atomic.Int64
+	all, large *capacity.Semaphore
 }
 
-// NewBodyBudget makes a budget of large bytes for large bodies.
+// NewBodyBudget makes a budget of large bytes for large bodies, and for small ones of as much more as
+// capacity.LargeBodies leaves to them.
 func NewBodyBudget(large int64) *BodyBudget {
-	return &BodyBudget{large: large, all: large + SmallBytes}
+	all := capacity.Bodies.Semaphore(int(large) + capacity.Bodies.Whole - capacity.LargeBodies.Whole)
+	return &BodyBudget{all: all, large: all.Part(capacity.LargeBodies, int(large))}
 }
 
-// bound returns the bound that applies to a body of n bytes.
-func (b *BodyBudget) bound(n int64) int64 {
-	if n > SmallBody {
+// Large returns the bound of large bodies, in bytes.
+func (b *BodyBudget) Large() int64 { return int64(b.large.Whole()) }
+
+// InUse returns the bytes reserved.
+func (b *BodyBudget) InUse() int64 { return int64(b.all.InUse()) }
+
+// of returns what bounds a body of n bytes.
+func (b *BodyBudget) of(n int64) *capacity.Semaphore {
+	if n > capacity.SmallBody {
 		return b.large
 	}
 	return b.all
 }
 
-// Large returns the bound of large bodies, in bytes.
-func (b *BodyBudget) Large() int64 { return b.large }
-
-// InUse returns the bytes reserved.
-func (b *BodyBudget) InUse() int64 { return b.used.Load() }
-
 // Meter wraps a request's body so that bytes can be reserved for it.
-func (b *BodyBudget) Meter(body io.ReadCloser) *MeteredBody {
-	return &MeteredBody{ReadCloser: body, budget: b}
+func (b *BodyBudget) Meter(body io.ReadCloser, holder capacity.Holder) *MeteredBody {
+	return &MeteredBody{ReadCloser: body, budget: b, holder: holder}
 }
 
 // A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing.
 type MeteredBody struct {
 	io.ReadCloser
 	budget   *BodyBudget
+	holder   capacity.Holder
 	reserved atomic.Int64
 }
 
-// Fits reports whether the budget has room for a body of n bytes.
-func (m *MeteredBody) Fits(n int64) bool {
-	return m == nil || m.budget.used.Load()+n <= m.budget.bound(n)
+// Fits returns an error, a *capacity.FullError, if there is no room for a body of n bytes.
+func (m *MeteredBody) Fits(n int64) error {
+	if m == nil {
+		return nil
+	}
+	return m.budget.of(n).Fits(m.holder, int(n))
 }
 
-// Reserve reserves n bytes. It reports false when the budget is used up.
-func (m *MeteredBody) Reserve(n int64) bool {
+// Reserve reserves n bytes. Error: *capacity.FullError.
+func (m *MeteredBody) Reserve(n int64) error {
 	if m == nil {
-		return true
+		return nil
 	}
-	bound := m.budget.bound(m.reserved.Load() + n)
-	for {
-		used := m.budget.used.Load()
-		if used+n > bound {
-			return false
-		}
-		if m.budget.used.CompareAndSwap(used, used+n) {
-			m.reserved.Add(n)
-			return true
-		}
+	err := m.budget.of(m.reserved.Load()+n).TryAcquire(m.holder, int(n))
+	if err == nil {
+		m.reserved.Add(n)
 	}
+	return err
 }
 
 // ForceReserve reserves n bytes even beyond the budget.
 func (m *MeteredBody) ForceReserve(n int64) {
 	if m != nil {
-		m.budget.used.Add(n)
+		m.budget.all.Force(m.holder, int(n))
 		m.reserved.Add(n)
 	}
 }
@@ -108,18 +96,23 @@ func (m *MeteredBody) Return(n int64) { m.ForceReserve(-n) }
 // Release releases all bytes.
 func (m *MeteredBody) Release() {
 	if m != nil {
-		m.budget.used.Add(-m.reserved.Swap(0))
+		m.budget.all.Release(m.holder, int(m.reserved.Swap(0)))
 	}
 }
 
-// ReserveAnswer reserves the bytes of an answer until the client has read it. It reports false when the budget is used
-// up. Small answers reserve nothing.
-func (b *BodyBudget) ReserveAnswer(size int64) (*MeteredBody, bool) {
-	if size <= 2*SmallBody {
-		return nil, true
+// ReserveAnswer reserves the bytes of an answer until the client has read it: see GrowAnswer.
+func (b *BodyBudget) ReserveAnswer(holder capacity.Holder, size int64) (*MeteredBody, error) {
+	m := b.Meter(nil, holder)
+	return m, m.GrowAnswer(size)
+}
+
+// GrowAnswer reserves what the bytes of an answer have grown by. Small answers reserve nothing. Error:
+// *capacity.FullError.
+func (m *MeteredBody) GrowAnswer(size int64) error {
+	if size <= 2*capacity.SmallBody || size <= m.reserved.Load() {
+		return nil
 	}
-	m := &MeteredBody{budget: b}
-	return m, m.Reserve(size)
+	return m.Reserve(size - m.reserved.Load())
 }
 
 // Metered returns the MeteredBody of a request, nil when it has none.

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 )
 
 // Bounds of requests that are served without knowing whose they are, besides those of all others.
 const (
-	// maxMonitoring bounds the requests in flight for each of health, readiness and metrics.
-	maxMonitoring = 8
 	// OpenReadTimeout bounds the arrival of an open request's body, and OpenWriteTimeout its whole handling.
 	OpenReadTimeout  = 5 * time.Second
 	OpenWriteTimeout = 15 * time.Second
@@ -24,21 +23,20 @@ const (
 
 // MaxConnections returns the number of connections of a server that serves bound requests at once: those that are idle
 // or serve other kinds of requests have room.
-func MaxConnections(bound int) int { return bound + bound/8 + 2*maxMonitoring }
+func MaxConnections(bound int) int { return bound + bound/8 + 2*capacity.Probes.Whole }
 
 // BoundConnections bounds a server's connections and its requests in flight. Beyond MaxConnections, a new connection
 // closes the one that has been idle for longest, or has not yet sent a full header. With bound requests in flight
-// another is answered 503. Requests for health, readiness and metrics have a bound each, so that they are answered
-// meanwhile. Open requests have none: their connections count as idle. Call it once, before the server serves; bound is
-// at least 1.
+// another is answered 503, and so is one of a namespace or for a store that has its share: see Identify. Requests for
+// health, readiness and metrics have a bound each, so that they are answered meanwhile. Open requests have none: their
+// connections count as idle. Call it once, before the server serves; bound is at least 1.
 func BoundConnections(s *http.Server, bound int, log *slog.Logger) {
 	c := &connections{
 		maxOpen: MaxConnections(bound), next: s.Handler, sockets: make(map[net.Conn]*connection),
-		requests: inFlight{max: bound},
-		monitoring: map[string]*inFlight{
-			"/healthz": {max: maxMonitoring}, "/readyz": {max: maxMonitoring},
-			"/metrics": {max: maxMonitoring},
-		},
+		requests: capacity.Requests.Semaphore(bound), monitoring: make(map[string]*capacity.Semaphore),
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		c.monitoring[path] = capacity.Probes.Semaphore(0)
 	}
 	c.evicted.Logger, c.refused.Logger = log, log
 	if c.next == nil {
@@ -73,6 +71,16 @@ func Open(w http.ResponseWriter, r *http.Request) {
 		of.all.open(of)
 	}
 	hurry(w, r)
+}
+
+// Identify says on whose behalf a request is served, by its context. From now on its place among the requests in flight
+// counts towards the share of the namespace, and of the store. Without room there it loses its place, and the error, a
+// *capacity.FullError, is its answer. It need not be one of a server with BoundConnections.
+func Identify(ctx context.Context, holder capacity.Holder) error {
+	if of := connectionOf(ctx); of != nil {
+		return of.all.identify(of, holder)
+	}
+	return nil
 }
 
 // hurry sets the deadlines of a request that is served without knowing whose it is.
@@ -111,20 +119,19 @@ type connections struct {
 	mu       sync.Mutex // guards what follows, and the connections
 	sockets  map[net.Conn]*connection
 	idle     list.List // of *connection without a request that holds something, the longest idle first
-	requests inFlight
+	requests *capacity.Semaphore
 	// monitoring are the requests for health, readiness and metrics, by path.
-	monitoring map[string]*inFlight
+	monitoring map[string]*capacity.Semaphore
 }
-
-// inFlight counts requests of a kind.
-type inFlight struct{ max, now int }
 
 // A connection is one of a server's connections.
 type connection struct {
 	all  *connections
 	conn net.Conn
 	idle *list.Element // nil while a request is in flight that holds something, and after closing
-	in   *inFlight     // counts the request in flight; nil: there is none, or it is refused, open or paused
+	// in counts the request in flight; nil: there is none, or it is refused, open or paused.
+	in     *capacity.Semaphore
+	holder capacity.Holder // of the request in flight
 }
 
 // connectionKey is the context key of a request's connection.
@@ -147,7 +154,7 @@ func (c *connections) add(conn net.Conn) *connection {
 		if longest, ok := c.idle.Front().Value.(*connection); ok {
 			c.drop(longest)
 			_ = longest.conn.Close()
-			c.evicted.Warn("too many connections, closing the ones idle for longest", "max", c.requests.max)
+			c.evicted.Warn("too many connections, closing the ones idle for longest", "max", c.requests.Whole())
 		}
 	}
 	return added
@@ -170,27 +177,42 @@ func (c *connections) drop(known *connection) {
 	}
 }
 
-// begin notes a request. It reports false when there are too many of its kind.
-func (c *connections) begin(of *connection, kind *inFlight) bool {
+// begin notes a request. Error: *capacity.FullError.
+func (c *connections) begin(of *connection, kind *capacity.Semaphore) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if of.idle != nil {
 		c.idle.Remove(of.idle)
 		of.idle = nil
 	}
-	if kind.now >= kind.max {
-		return false
+	err := kind.TryAcquire(of.holder, 1)
+	if err == nil {
+		of.in = kind
 	}
-	kind.now++
-	of.in = kind
-	return true
+	return err
+}
+
+// identify is Identify.
+func (c *connections) identify(of *connection, holder capacity.Holder) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of.in != c.requests || of.holder == holder {
+		return nil
+	}
+	err := of.in.Assign(of.holder, holder, 1)
+	if err != nil {
+		c.release(of)
+		return err
+	}
+	of.holder = holder
+	return nil
 }
 
 // open notes that a request holds nothing any more, unless it has a place that no others need.
 func (c *connections) open(of *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of.in == &c.requests {
+	if of.in == c.requests {
 		c.release(of)
 	}
 }
@@ -205,8 +227,8 @@ func (c *connections) end(of *connection) {
 // release ends the counting of a request. Its connection is idle, if it is not closed.
 func (c *connections) release(of *connection) {
 	if of.in != nil {
-		of.in.now--
-		of.in = nil
+		of.in.Release(of.holder, 1)
+		of.in, of.holder = nil, capacity.Holder{}
 	}
 	if c.sockets[of.conn] == of && of.idle == nil {
 		of.idle = c.idle.PushBack(of)
@@ -223,10 +245,10 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.end(of)
 	kind, monitoring := c.monitoring[r.URL.Path]
 	if !monitoring {
-		kind = &c.requests
+		kind = c.requests
 	}
-	if !c.begin(of, kind) {
-		c.refuse(w, kind)
+	if err := c.begin(of, kind); err != nil {
+		c.refuse(w, kind, err)
 		return
 	}
 	if monitoring {
@@ -236,8 +258,8 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers 503, because there are too many requests of a kind.
-func (c *connections) refuse(w http.ResponseWriter, kind *inFlight) {
-	c.refused.Warn("too many requests in flight, answering 503", "max", kind.max)
+func (c *connections) refuse(w http.ResponseWriter, kind *capacity.Semaphore, err error) {
+	c.refused.Warn("too many requests in flight, answering 503", "max", kind.Whole())
 	w.Header().Set("Connection", "close")
-	response.NewProblem(response.Overloaded, "too many requests in flight, retry").Write(w)
+	response.FromError(err).Write(w)
 }

@@ -2,56 +2,42 @@ package limits
 
 import (
 	"context"
-	"time"
+	"sync"
+
+	"github.com/ringback/ringback/internal/capacity"
 )
 
-// Bounds of the lists in memory, over all requests of the process. An item takes up to 40 KiB, most of it headers, and
-// about three times that until it is encoded.
-const (
-	// ListSlots is the number of lists of SlotItems in flight. A longer list takes a slot for each SlotItems.
-	ListSlots = 10
-	SlotItems = 100
-	// ListWait bounds the wait for slots.
-	ListWait = 10 * time.Second
-)
-
-// Lists bounds the items of lists in memory. Requests wait for slots in order of arrival. It is safe for
-// concurrent use.
+// Lists bounds the items of lists in memory, those of each store by themselves: one that hangs holds none of the
+// others'. The zero value is ready for use. It is safe for concurrent use.
 type Lists struct {
-	queue chan struct{} // held while slots are acquired, so that requests cannot block each other
-	slots chan struct{}
+	mu     sync.Mutex
+	stores map[string]*capacity.Semaphore
 }
 
-// NewLists returns a Lists whose slots are free.
-func NewLists() *Lists {
-	return &Lists{queue: make(chan struct{}, 1), slots: make(chan struct{}, ListSlots)}
-}
-
-// Acquire waits for the slots of a list of at most limit items, from 1. It reports false on timeout. Otherwise
-// call release once.
-func (l *Lists) Acquire(ctx context.Context, limit int) (release func(), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, ListWait)
+// Acquire waits until a list of at most limit items, from 1, may be read. Otherwise the error is a *capacity.FullError.
+// Call release once.
+func (l *Lists) Acquire(ctx context.Context, holder capacity.Holder, limit int) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, capacity.ListWait)
 	defer cancel()
-	select {
-	case l.queue <- struct{}{}:
-		defer func() { <-l.queue }()
-	case <-ctx.Done():
-		return nil, false
+	s, parts := l.of(holder.Store), (limit+capacity.ListItems-1)/capacity.ListItems
+	holder.Store = "" // it needs no share
+	if err := s.Acquire(ctx, holder, parts); err != nil {
+		return nil, err
 	}
-	n := (limit + SlotItems - 1) / SlotItems
-	for i := range n {
-		select {
-		case l.slots <- struct{}{}:
-		case <-ctx.Done():
-			l.release(i)
-			return nil, false
-		}
-	}
-	return func() { l.release(n) }, true
+	return func() { s.Release(holder, parts) }, nil
 }
 
-func (l *Lists) release(n int) {
-	for range n {
-		<-l.slots
+// of returns what bounds the lists of a store.
+func (l *Lists) of(store string) *capacity.Semaphore {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stores[store]
+	if s == nil {
+		s = capacity.Lists.Semaphore(0)
+		if l.stores == nil {
+			l.stores = make(map[string]*capacity.Semaphore)
+		}
+		l.stores[store] = s
 	}
+	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/utf8text"
 	"github.com/ringback/ringback/job"
 )
@@ -37,8 +38,10 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, tooLarge(limit)
 	}
 	reserved := limits.Metered(r)
-	if r.ContentLength > limits.SmallBody && !reserved.Fits(r.ContentLength) {
-		return nil, tooManyBytes()
+	if r.ContentLength > capacity.SmallBody {
+		if err := reserved.Fits(r.ContentLength); err != nil {
+			return nil, unread(err)
+		}
 	}
 	text, err := readBody(w, r, reserved, limit)
 	if err != nil {
@@ -51,8 +54,8 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 // readBody reads a body into memory that is reserved as bytes arrive.
 func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBody, limit int64) ([]byte, error) {
 	room := max(min(r.ContentLength+1, limit, limits.FirstRoom), 512)
-	if !reserved.Reserve(room) {
-		return nil, tooManyBytes()
+	if err := reserved.Reserve(room); err != nil {
+		return nil, unread(err)
 	}
 	body := http.MaxBytesReader(w, r.Body, limit)
 	text := make([]byte, 0, room)
@@ -78,12 +81,12 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBo
 			if rest := r.ContentLength + 1 - int64(len(text)); rest > 0 && rest <= 3*more {
 				more = rest
 			}
-			if !reserved.Reserve(more) {
-				return nil, tooManyBytes()
+			if err := reserved.Reserve(more); err != nil {
+				return nil, unread(err)
 			}
 			text = append(make([]byte, 0, len(text)+int(more)), text...)
 		}
-		if len(text) >= limits.SmallBody {
+		if len(text) >= capacity.SmallBody {
 			until := time.Now().Add(limits.StallTimeout)
 			if last := began.Add(limits.ReadTimeout); until.After(last) {
 				until = last
@@ -91,7 +94,7 @@ func readBody(w http.ResponseWriter, r *http.Request, reserved *limits.MeteredBo
 			_ = rc.SetReadDeadline(until) // an error means that there is no connection
 		}
 	}
-	if len(text) >= limits.SmallBody {
+	if len(text) >= capacity.SmallBody {
 		_ = rc.SetReadDeadline(time.Time{}) // else a request that arrived late had no time left
 	}
 	return text, nil
@@ -130,9 +133,9 @@ func tooLarge(limit int64) *response.Problem {
 	return response.NewProblem(response.TooLarge, fmt.Sprintf("the request must be at most %d B", limit))
 }
 
-// tooManyBytes returns the problem of a request for whose body the budget has no room.
-func tooManyBytes() *response.Problem {
-	p := response.NewOverload("too many request bytes in flight: retry with fewer or smaller requests")
+// unread returns the problem of a request that was not read to its end.
+func unread(err error) *response.Problem {
+	p := response.FromError(err)
 	p.Unread = true
 	return p
 }

@@ -136,12 +136,17 @@ func (o *Buffer) CloseArray() { o.b = append(o.b, ']') }
 // Objects writes an array of objects. write writes the members of one.
 func Objects[T any](o *Buffer, name string, all []T, write func(*T)) {
 	o.Array(name)
+	Items(o, all, write)
+	o.CloseArray()
+}
+
+// Items writes objects into an array. write writes the members of one.
+func Items[T any](o *Buffer, all []T, write func(*T)) {
 	for i := range all {
 		o.Open()
 		write(&all[i])
 		o.Close()
 	}
-	o.CloseArray()
 }
 
 // Member writes a value that is JSON already.

@@ -178,8 +178,8 @@ var problemTypes = []ProblemType{
 	},
 	{
 		TooManyWaiting, http.StatusTooManyRequests, "Too many waiting requests",
-		"This process serves as many requests that wait, for the end of a job or for jobs to lease, as it may. " +
-			"Nothing was changed.",
+		"This process serves as many requests that wait, for the end of a job or for jobs to lease, as it may, " +
+			"or as it leaves to a namespace. Nothing was changed.",
 		"Repeat the request after Retry-After, or without wait.",
 	},
 	{
@@ -207,7 +207,7 @@ var problemTypes = []ProblemType{
 	{
 		Overloaded, http.StatusServiceUnavailable, "Overloaded",
 		"A limit of this process is reached: requests, streams or lists in flight, or bytes of requests and " +
-			"responses. The request was not processed.",
+			"responses; or what it leaves of it to a namespace or a store. The request was not processed.",
 		"Repeat the request after Retry-After, with fewer requests at a time.",
 	},
 	{

@@ -88,13 +88,6 @@ func (o *Buffer) bytes(name string, b []byte) {
 	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), b), '"')
 }
 
-// JobPage writes a page of jobs with the cursor of the next; empty: it is the last.
-func (o *Buffer) JobPage(page store.Page, next string) {
-	Objects(o, "items", page.Jobs, o.Job)
-	o.TextOrNull("next_cursor", next)
-	o.Number("scanned", int64(page.Scanned))
-}
-
 // Groups writes groups of jobs. Fields that do not make the groups are null, and a status that no job had.
 func (o *Buffer) Groups(all store.Groups) {
 	Objects(o, "items", all.Groups, func(g *store.Group) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
-	"github.com/ringback/ringback/store"
 )
 
 var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -149,12 +148,4 @@ func TestDurability_IsNullUnlessReported(t *testing.T) {
 	requireExact(t, `{"durability":null}`, written(t, func(o *Buffer) { o.Durability(nil) }))
 	requireExact(t, `{"durability":{"replicas":2,"synced":true}}`,
 		written(t, func(o *Buffer) { o.Durability(&job.Durability{Replicas: 2, Synced: true}) }))
-}
-
-func TestJobPage_HasACursorUnlessItIsTheLast(t *testing.T) {
-	for cursor, want := range map[string]string{
-		"": `{"items":[],"next_cursor":null,"scanned":7}`, "next": `{"items":[],"next_cursor":"next","scanned":7}`,
-	} {
-		require.Equal(t, want, written(t, func(o *Buffer) { o.JobPage(store.Page{Scanned: 7}, cursor) }))
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -83,6 +84,12 @@ func FromError(err error) *Problem {
 		p := NewProblem(Quota, e.Error()+": retry later")
 		p.RetryAfter = e.RetryAfter
 		return p
+	}
+	if e, ok := errors.AsType[*capacity.FullError](err); ok {
+		if e.Limit == capacity.Waits || e.Limit == capacity.LeaseWaits {
+			return NewProblem(TooManyWaiting, e.Error())
+		}
+		return NewOverload(e.Error())
 	}
 	if e, ok := errors.AsType[*job.LimitError](err); ok {
 		return NewProblem(LimitReached, e.Error())

@@ -52,11 +52,7 @@ func (p *pages) now(v *web.Visit) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted := v.Namespace
-	if s.Restricted != nil {
-		counted = ""
-	}
-	s.samples = p.samplers.Visit(v.Audience, v.API, counted, shown)
+	s.samples = p.samplers.Visit(v.Audience, v.Namespace, v.API, s.Restricted == nil, shown)
 	data := &now{
 		state: s, Lead: s.lead(), Cards: s.cards(), Charts: newCharts(&s.samples), Lanes: s.lanes(),
 		LanesNote: s.lanesNote(), Paused: s.pauses(), Carrier: s.carrier(), Samples: s.completeness(),

@@ -17,10 +17,7 @@ const (
 	longestPause = time.Minute
 )
 
-var (
-	errTooManyStreams = errors.New("other readers of the console use all streams that it may follow")
-	errStreamEnded    = errors.New("the stream ended")
-)
+var errStreamEnded = errors.New("the stream ended")
 
 // isRefused reports whether an error says that the token may not read any more, or that its namespace is gone.
 func isRefused(err error) bool {
@@ -99,12 +96,10 @@ func (s *sampler) follow(ctx context.Context, refused func()) {
 
 // readStream reads a connection of the stream until it ends.
 func (s *sampler) readStream(ctx context.Context) (connected bool, err error) {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		return false, errTooManyStreams
+	if err := s.streams.TryAcquire(s.holder, 1); err != nil {
+		return false, err
 	}
+	defer s.streams.Release(s.holder, 1)
 	for event, err := range s.source.Stream(ctx, client.StreamOptions{}) {
 		if err != nil {
 			return connected, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/capacity"
 )
 
 const (
@@ -19,9 +20,6 @@ const (
 	Linger = 10 * time.Minute
 	// MaxAudiences bounds the samplers.
 	MaxAudiences = 64
-	// MaxStreams bounds the streams that samplers follow at a time: a process serves few, and others need some.
-	// Samplers without one have what the counters say.
-	MaxStreams = 6
 	// StatsTopics is the number of topics in Stats.
 	StatsTopics = 50
 )
@@ -34,7 +32,9 @@ type Source interface {
 
 // Samplers are the samplers of a process. They are safe for concurrent use.
 type Samplers struct {
-	streams chan struct{} // one for each stream
+	// streams counts those that samplers follow: a process serves few, and others need some. Samplers without one have
+	// what the counters say.
+	streams *capacity.Semaphore
 	stats   AnswerCache[*client.Stats]
 
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ type Samplers struct {
 
 // New returns Samplers without a sampler. They end when onShutdown calls its function; nil: after their visits only.
 func New(onShutdown func(func()) (stop func() bool)) *Samplers {
-	s := &Samplers{streams: make(chan struct{}, MaxStreams), all: make(map[string]*sampler)}
+	s := &Samplers{streams: capacity.ChartStreams.Semaphore(0), all: make(map[string]*sampler)}
 	if onShutdown != nil {
 		onShutdown(s.end)
 	}
@@ -60,12 +60,14 @@ func (s *Samplers) Stats(ctx context.Context, namespace string, source Source) (
 }
 
 // Visit returns the samples of an audience in the last time, at most History, and keeps its sampler alive. The first
-// visit starts it. namespace is the one whose counters the source may read; empty: it may read none.
-func (s *Samplers) Visit(audience string, source Source, namespace string, last time.Duration) Samples {
+// visit starts it. counted says that the source may read the counters of the namespace.
+func (s *Samplers) Visit(
+	audience, namespace string, source Source, counted bool, last time.Duration,
+) Samples {
 	s.mu.Lock()
 	one := s.all[audience]
 	if one == nil && !s.ended {
-		one = s.start(audience, source, namespace)
+		one = s.start(audience, namespace, source, counted)
 	}
 	if one != nil {
 		one.visited = time.Now()
@@ -78,13 +80,15 @@ func (s *Samplers) Visit(audience string, source Source, namespace string, last 
 }
 
 // start starts the sampler of an audience. s.mu is held.
-func (s *Samplers) start(audience string, source Source, namespace string) *sampler {
+func (s *Samplers) start(audience, namespace string, source Source, counted bool) *sampler {
 	if len(s.all) >= MaxAudiences {
 		s.endOldest()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	one := &sampler{source: source, cancel: cancel, streams: s.streams}
-	if namespace != "" {
+	one := &sampler{
+		source: source, cancel: cancel, streams: s.streams, holder: capacity.Holder{Namespace: namespace},
+	}
+	if counted {
 		one.readStats = func(ctx context.Context) (*client.Stats, time.Time, error) {
 			return s.Stats(ctx, namespace, source)
 		}

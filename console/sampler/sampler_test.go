@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/internal/capacity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,7 +165,7 @@ func requireNaN(t *testing.T, values ...float64) {
 func TestSampler_CountsAttemptsByVerdictAndTheirLateness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		first := s.Visit("a", api, "default", quarter)
+		first := s.Visit("a", "default", api, true, quarter)
 		require.Zero(t, first.Steps)
 		began := time.Now()
 		synctest.Wait()
@@ -176,7 +177,7 @@ func TestSampler_CountsAttemptsByVerdictAndTheirLateness(t *testing.T) {
 		api.events <- &client.StreamEvent{Kind: "change", Change: new(client.StreamChange)}
 		step()
 
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, 2, got.Steps)
 		require.Equal(t, began.Add(2*sampler.Step), got.To)
 		require.Equal(t, got.To.Add(-quarter), got.From)
@@ -198,7 +199,7 @@ func TestSampler_CountsAttemptsByVerdictAndTheirLateness(t *testing.T) {
 		for range 12 {
 			step()
 		}
-		got = s.Visit("a", api, "default", quarter)
+		got = s.Visit("a", "default", api, true, quarter)
 		require.Zero(t, got.LastMinute())
 		requireNaN(t, got.LastP99)
 	})
@@ -207,7 +208,7 @@ func TestSampler_CountsAttemptsByVerdictAndTheirLateness(t *testing.T) {
 func TestSampler_ScalesByWhatWasSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("restricted", api, "", quarter)
+		s.Visit("restricted", "default", api, false, quarter)
 		synctest.Wait()
 		api.attempts(6, "delivered", 1)
 		api.attempts(3, "again", 1)
@@ -218,7 +219,7 @@ func TestSampler_ScalesByWhatWasSkipped(t *testing.T) {
 		step()
 		api.attempts(1, "again", 1)
 		step()
-		got := s.Visit("restricted", api, "", quarter)
+		got := s.Visit("restricted", "default", api, false, quarter)
 		require.Equal(t, []float64{12, 0, 0}, last(of(got, "delivered"), 3))
 		require.Equal(t, []float64{6, 0, 1}, last(of(got, "again"), 3))
 		require.True(t, got.Estimated)
@@ -230,14 +231,14 @@ func TestSampler_TakesTheCounterOfDeliveredJobsWhereTheStreamSkipped(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
 		api.totals.Delivered = 1000
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		synctest.Wait()
 		api.attempts(6, "delivered", 1)
 		api.attempts(4, "again", 1)
 		api.skipped(90)
 		api.change(func() { api.totals.Delivered = 1065 })
 		step()
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, []float64{13}, last(of(got, "delivered"), 1))
 		require.Equal(t, []float64{8}, last(of(got, "again"), 1))
 
@@ -245,7 +246,7 @@ func TestSampler_TakesTheCounterOfDeliveredJobsWhereTheStreamSkipped(t *testing.
 		api.attempts(10, "delivered", 1)
 		api.change(func() { api.totals.Delivered = 3 }) // a topic was deleted
 		step()
-		got = s.Visit("a", api, "default", quarter)
+		got = s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, []float64{12}, last(of(got, "delivered"), 1))
 	})
 }
@@ -253,7 +254,7 @@ func TestSampler_TakesTheCounterOfDeliveredJobsWhereTheStreamSkipped(t *testing.
 func TestSampler_LeavesGapsWhereTheAPIFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		synctest.Wait()
 		api.attempts(5, "delivered", 1)
 		step()
@@ -262,7 +263,7 @@ func TestSampler_LeavesGapsWhereTheAPIFails(t *testing.T) {
 		api.cut <- problem(http.StatusServiceUnavailable)
 		api.change(func() { api.totals.Delivered, api.totals.Dead = 10, 5 })
 		step() // the counters only
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, []float64{1, 2}, last(of(got, "delivered"), 2))
 		requireNaN(t, last(of(got, "dead"), 1)...) // they may have expired without an attempt
 		requireNaN(t, last(of(got, "again"), 1)...)
@@ -271,7 +272,7 @@ func TestSampler_LeavesGapsWhereTheAPIFails(t *testing.T) {
 
 		api.change(func() { api.statsErr = problem(http.StatusServiceUnavailable) })
 		step() // nothing
-		got = s.Visit("a", api, "default", quarter)
+		got = s.Visit("a", "default", api, true, quarter)
 		requireNaN(t, last(of(got, "delivered"), 1)...)
 		require.Equal(t, time.Now(), got.To, "time goes on")
 
@@ -281,7 +282,7 @@ func TestSampler_LeavesGapsWhereTheAPIFails(t *testing.T) {
 		}
 		api.attempts(5, "again", 1)
 		step()
-		got = s.Visit("a", api, "default", quarter)
+		got = s.Visit("a", "default", api, true, quarter)
 		require.NoError(t, got.Fault)
 		require.Equal(t, []float64{1}, last(of(got, "again"), 1))
 	})
@@ -292,7 +293,7 @@ func TestSampler_WaitsLongerAndLongerForTheStream(t *testing.T) {
 		s, api := newSamplers(t), newFake()
 		api.streamErr = problem(http.StatusServiceUnavailable)
 		began := time.Now()
-		s.Visit("a", api, "", quarter)
+		s.Visit("a", "default", api, false, quarter)
 		connects := func() bool { synctest.Wait(); return api.open() == 1 }
 		for range 7 {
 			time.Sleep(time.Minute)
@@ -309,9 +310,9 @@ func TestSampler_WaitsLongerAndLongerForTheStream(t *testing.T) {
 func TestSampler_EndsTenMinutesAfterTheLastVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		time.Sleep(9*time.Minute + 52*time.Second)
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, 118, got.Steps, "it went on")
 		time.Sleep(9*time.Minute + 52*time.Second)
 		synctest.Wait()
@@ -319,7 +320,7 @@ func TestSampler_EndsTenMinutesAfterTheLastVisit(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		require.Zero(t, api.open())
-		require.Zero(t, s.Visit("a", api, "default", quarter).Steps, "another one began")
+		require.Zero(t, s.Visit("a", "default", api, true, quarter).Steps, "another one began")
 	})
 }
 
@@ -327,17 +328,17 @@ func TestSampler_KeepsAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
 		for range 70 {
-			s.Visit("a", api, "default", quarter)
+			s.Visit("a", "default", api, true, quarter)
 			synctest.Wait()
 			api.attempts(5, "delivered", 1)
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()
-		got := s.Visit("a", api, "default", 2*time.Hour)
+		got := s.Visit("a", "default", api, true, 2*time.Hour)
 		require.Len(t, got.P50, 720)
 		require.Equal(t, time.Hour, got.To.Sub(got.From))
 		require.Equal(t, 720, got.Steps)
-		require.Equal(t, 180, s.Visit("a", api, "default", quarter).Steps, "of the series")
+		require.Equal(t, 180, s.Visit("a", "default", api, true, quarter).Steps, "of the series")
 		sum := 0.0
 		for _, v := range of(got, "delivered") {
 			sum += v
@@ -349,13 +350,13 @@ func TestSampler_KeepsAnHour(t *testing.T) {
 func TestSampler_EndsAtTheShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		synctest.Wait()
 		require.Equal(t, 1, api.open())
 		s.shutdown()
 		synctest.Wait()
 		require.Zero(t, api.open())
-		require.Zero(t, s.Visit("a", api, "default", quarter).Steps)
+		require.Zero(t, s.Visit("a", "default", api, true, quarter).Steps)
 		synctest.Wait()
 		require.Zero(t, api.open(), "none begins after it")
 	})
@@ -366,8 +367,8 @@ func TestSampler_EndsWithTheToken(t *testing.T) {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, counted, followed := newSamplers(t), newFake(), newFake()
-				s.Visit("counted", counted, "default", quarter)
-				s.Visit("followed", followed, "", quarter)
+				s.Visit("counted", "default", counted, true, quarter)
+				s.Visit("followed", "default", followed, false, quarter)
 				step()
 				counted.change(func() { counted.statsErr = problem(status) })
 				followed.cut <- problem(status)
@@ -375,7 +376,7 @@ func TestSampler_EndsWithTheToken(t *testing.T) {
 				require.Zero(t, counted.open())
 				require.Zero(t, followed.open())
 				require.Equal(t, 3, counted.reads)
-				require.Zero(t, s.Visit("followed", followed, "", quarter).Steps)
+				require.Zero(t, s.Visit("followed", "default", followed, false, quarter).Steps)
 			})
 		})
 	}
@@ -385,7 +386,7 @@ func TestSampler_BoundsAudiencesAndStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
 		for i := range sampler.MaxAudiences + 3 {
-			s.Visit(fmt.Sprint(i), api, "default", quarter)
+			s.Visit(fmt.Sprint(i), "default", api, true, quarter)
 			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
@@ -394,16 +395,16 @@ func TestSampler_BoundsAudiencesAndStreams(t *testing.T) {
 		require.Equal(t, sampler.MaxAudiences, api.countReads()-before)
 		time.Sleep(2 * time.Minute) // until others have taken the streams of those that ended
 		synctest.Wait()
-		require.Equal(t, sampler.MaxStreams, api.open())
-		require.Zero(t, s.Visit("0", api, "default", quarter).Steps, "it was visited longest ago")
-		require.NotZero(t, s.Visit("66", api, "default", quarter).Steps)
+		require.Equal(t, capacity.ChartStreams.Share(), api.open())
+		require.Zero(t, s.Visit("0", "default", api, true, quarter).Steps, "it was visited longest ago")
+		require.NotZero(t, s.Visit("66", "default", api, true, quarter).Steps)
 	})
 }
 
 func TestSampler_LeavesGapsForTimeThatItDidNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		step()
 		api.change(func() { api.hang = 17 * time.Second }) // as if the machine slept
 		step()
@@ -413,7 +414,7 @@ func TestSampler_LeavesGapsForTimeThatItDidNotSee(t *testing.T) {
 		step()
 		api.attempts(5, "delivered", 1)
 		step()
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		require.Equal(t, got.Steps, int(time.Since(got.To.Add(-sampler.Step*time.Duration(got.Steps)))/sampler.Step))
 		require.Less(t, time.Since(got.To), sampler.Step)
 		values := last(of(got, "delivered"), got.Steps)
@@ -431,7 +432,7 @@ func TestSampler_LeavesGapsForTimeThatItDidNotSee(t *testing.T) {
 func TestSampler_LeavesAGapForAStepThatTheStreamBeganIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "", quarter)
+		s.Visit("a", "default", api, false, quarter)
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		api.change(func() { api.streamErr = problem(http.StatusServiceUnavailable) })
@@ -443,7 +444,7 @@ func TestSampler_LeavesAGapForAStepThatTheStreamBeganIn(t *testing.T) {
 		require.Equal(t, 1, api.open())
 		api.attempts(5, "again", 1)
 		step()
-		got := s.Visit("a", api, "", quarter)
+		got := s.Visit("a", "default", api, false, quarter)
 		require.Equal(t, 3, got.Steps)
 		requireNaN(t, last(of(got, "again"), 3)[:2]...)
 		require.Equal(t, []float64{1}, last(of(got, "again"), 1))
@@ -454,14 +455,14 @@ func TestSampler_LeavesAGapForAStepThatTheStreamBeganIn(t *testing.T) {
 func TestSampler_LeavesAGapForAConnectionThatWasReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
-		s.Visit("a", api, "", quarter)
+		s.Visit("a", "default", api, false, quarter)
 		synctest.Wait()
 		api.attempts(5, "again", 1)
 		api.events <- &client.StreamEvent{Kind: "resumed", Resumed: true}
 		step()
 		api.attempts(5, "again", 1)
 		step()
-		got := s.Visit("a", api, "", quarter)
+		got := s.Visit("a", "default", api, false, quarter)
 		requireNaN(t, last(of(got, "again"), 2)[0])
 		require.Equal(t, []float64{1}, last(of(got, "again"), 1))
 		require.NoError(t, got.Fault)
@@ -472,14 +473,14 @@ func TestSampler_SpreadsCountersThatTakeLongOverTheTimeBetweenTwoReads(t *testin
 	synctest.Test(t, func(t *testing.T) {
 		s, api := newSamplers(t), newFake()
 		api.streamErr, api.hang = problem(http.StatusServiceUnavailable), time.Second
-		s.Visit("a", api, "default", quarter)
+		s.Visit("a", "default", api, true, quarter)
 		time.Sleep(api.hang)
 		synctest.Wait()
 		api.change(func() { api.totals.Delivered = 150 })
 		for range 3 { // the first answer is used for 11 s
 			step()
 		}
-		got := s.Visit("a", api, "default", quarter)
+		got := s.Visit("a", "default", api, true, quarter)
 		requireNaN(t, last(of(got, "delivered"), 3)[:2]...)
 		require.Equal(t, []float64{10}, last(of(got, "delivered"), 1))
 		require.InDelta(t, 10, got.LastMinute("delivered"), 1e-9)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/internal/capacity"
 )
 
 const (
@@ -36,8 +37,9 @@ type sampler struct {
 	// readStats reads the counters; nil: the source may not.
 	readStats func(context.Context) (*client.Stats, time.Time, error)
 	cancel    context.CancelFunc
-	streams   chan struct{}
-	visited   time.Time // guarded by the mutex of Samplers
+	streams   *capacity.Semaphore
+	holder    capacity.Holder // of its stream
+	visited   time.Time       // guarded by the mutex of Samplers
 
 	mu       sync.Mutex
 	ring     [steps]sample

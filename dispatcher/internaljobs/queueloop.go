@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -21,19 +22,18 @@ type queueLoop struct {
 	notified bool // while it runs; guarded by the runner's mutex
 }
 
-// run makes steps until no job is due or claimCtx ends. It has a worker during a step, not between two, so that queues
-// take turns.
+// run makes steps until no job is due or claimCtx ends. It has a worker during a step, not between two, so that
+// namespaces and queues take turns.
 func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	var pause store.Backoff
 	token := l.r.owner.NewToken()
 	for {
 		var found bool
 		var err error
-		select {
-		case l.r.workers <- struct{}{}:
+		holder := capacity.Holder{Namespace: l.queue.Namespace}
+		if claimCtx.Err() == nil && l.r.workers.Acquire(claimCtx, holder, 1) == nil {
 			found, err = l.runOne(claimCtx, stepCtx, settleCtx, token)
-			<-l.r.workers
-		case <-claimCtx.Done():
+			l.r.workers.Release(holder, 1)
 		}
 		switch {
 		case claimCtx.Err() == nil && store.IsUnavailable(err):

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -26,18 +27,14 @@ type Step struct {
 	Outbox []store.NewJob
 }
 
-const (
-	// StepTimeout bounds one step.
-	StepTimeout = 10 * time.Second
-	// defaultWorkers is the default of Options.Workers.
-	defaultWorkers = 4
-)
+// StepTimeout bounds one step.
+const StepTimeout = 10 * time.Second
 
 // Options configures a Runner.
 type Options struct {
 	Store    store.Store
 	Handlers map[string]Handler // by topic
-	// Workers is the number of steps in progress, from 1; zero: 4.
+	// Workers is the number of steps in progress, from 1; zero: that of capacity.InternalSteps.
 	Workers int
 	// Grace bounds the time that Run takes to end; zero: 30 s. Steps are cancelled after half of it.
 	Grace  time.Duration
@@ -48,8 +45,8 @@ type Options struct {
 type Runner struct {
 	opts    Options
 	log     *slog.Logger
-	owner   store.LeaseOwner // of its claims
-	workers chan struct{}    // has an element for each step in progress
+	owner   store.LeaseOwner    // of its claims
+	workers *capacity.Semaphore // of steps in progress
 
 	mu     sync.Mutex
 	queues map[job.Queue]*queueLoop // that run
@@ -72,7 +69,7 @@ func New(opts Options) *Runner {
 	opts.Grace = cmp.Or(opts.Grace, 30*time.Second)
 	return &Runner{
 		opts: opts, log: cmp.Or(opts.Logger, slog.Default()), owner: store.NewLeaseOwner(),
-		workers: make(chan struct{}, cmp.Or(opts.Workers, defaultWorkers)),
+		workers: capacity.InternalSteps.Semaphore(opts.Workers),
 		queues:  make(map[job.Queue]*queueLoop), failed: make(map[job.Ref]*failures),
 	}
 }

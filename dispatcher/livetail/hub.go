@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/store"
 )
@@ -44,6 +45,8 @@ type Hub struct {
 	// state is read without the mutex, and changed with it.
 	state atomic.Int32
 	wake  chan struct{} // for Run: there is something to append, or to ask
+	// listeners counts those of this process.
+	listeners *capacity.Semaphore
 
 	mu       sync.Mutex
 	round    uint64             // grows when an answer to who listens is out of date
@@ -54,8 +57,6 @@ type Hub struct {
 	events   []addressedEvent // of the next message
 	bytes    int              // of events
 	pending  bool             // the next message has something to say
-	// listeners are the numbers of this process's listeners by namespace.
-	listeners map[string]int
 
 	skipped atomic.Uint64
 }
@@ -75,7 +76,7 @@ func New(tail store.Tail, log *slog.Logger) *Hub {
 	return &Hub{
 		tail: tail, log: logs.Limited{Logger: log, Interval: time.Minute}, name: rand.Text(),
 		wake: make(chan struct{}, 1), readers: make(map[string]*reader),
-		lost: make(map[string]uint64), listeners: make(map[string]int),
+		lost: make(map[string]uint64), listeners: capacity.LiveListeners.Semaphore(0),
 	}
 }
 
@@ -308,39 +309,7 @@ func (h *Hub) forget() {
 }
 
 // Listeners returns the number of this process's listeners.
-func (h *Hub) Listeners() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.countListeners()
-}
-
-// countListeners is Listeners for a caller that holds the mutex.
-func (h *Hub) countListeners() (n int) {
-	for _, ofNamespace := range h.listeners {
-		n += ofNamespace
-	}
-	return n
-}
-
-// addListener counts a listener of a namespace, if there may be one more.
-func (h *Hub) addListener(namespace string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.countListeners() >= MaxListeners || h.listeners[namespace] >= MaxNamespaceListeners {
-		return false
-	}
-	h.listeners[namespace]++
-	return true
-}
-
-// removeListener is the end of a listener of a namespace.
-func (h *Hub) removeListener(namespace string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.listeners[namespace]--; h.listeners[namespace] == 0 {
-		delete(h.listeners, namespace)
-	}
-}
+func (h *Hub) Listeners() int { return h.listeners.InUse() }
 
 // Skipped returns the number of events that were skipped for this process's listeners.
 func (h *Hub) Skipped() uint64 { return h.skipped.Load() }

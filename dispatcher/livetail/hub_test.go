@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/internal/access"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -427,19 +428,19 @@ func TestListen_IsBounded(t *testing.T) {
 			}
 			return err
 		}
-		for range livetail.MaxNamespaceListeners - 1 {
+		for range capacity.LiveListeners.Share() - 1 {
 			require.NoError(t, listen("a"))
 		}
 		last, err := p.Listen(t.Context(), livetail.Filter{Namespace: "a"})
 		require.NoError(t, err)
-		require.ErrorIs(t, listen("a"), livetail.ErrTooManyListeners)
+		require.ErrorContains(t, listen("a"), "its share of 12")
 		last.Close()
 		require.NoError(t, listen("a"))
-		for i := range livetail.MaxListeners - livetail.MaxNamespaceListeners {
+		for i := range capacity.LiveListeners.Whole - capacity.LiveListeners.Share() {
 			require.NoError(t, listen(fmt.Sprint(i)))
 		}
-		require.ErrorIs(t, listen("b"), livetail.ErrTooManyListeners)
-		require.Equal(t, livetail.MaxListeners, p.Listeners())
+		require.ErrorContains(t, listen("b"), "room for 16")
+		require.Equal(t, capacity.LiveListeners.Whole, p.Listeners())
 	})
 }
 

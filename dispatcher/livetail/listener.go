@@ -4,27 +4,20 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/store"
 )
 
 const (
-	// MaxListeners bounds the listeners of a process.
-	MaxListeners = 16
-	// MaxNamespaceListeners bounds the listeners of a process in one namespace.
-	MaxNamespaceListeners = 8
 	// ReadEvery is the pause between two calls of Listener.Next.
 	ReadEvery = appendEvery
 	// nameLength is the length of a listener's name.
 	nameLength = 12
 )
-
-// ErrTooManyListeners is returned by Listen.
-var ErrTooManyListeners = errors.New("too many clients watch live events")
 
 // Listener receives the events that a filter selects. It is not safe for concurrent use.
 type Listener struct {
@@ -45,15 +38,16 @@ type progress struct {
 	matched count
 }
 
-// Listen returns a listener for the events that happen from now on. Close it. Errors: ErrTooManyListeners, and those of
-// the store.
+// Listen returns a listener for the events that happen from now on. Close it. Errors: *capacity.FullError, and those
+// of the store.
 func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
-	if !h.addListener(filter.Namespace) {
-		return nil, ErrTooManyListeners
+	holder := capacity.Holder{Namespace: filter.Namespace}
+	if err := h.listeners.TryAcquire(holder, 1); err != nil {
+		return nil, err
 	}
 	l := &Listener{hub: h, name: rand.Text()[:nameLength], publishers: make(map[string]progress), returned: time.Now()}
 	l.leave = func() {
-		defer h.removeListener(filter.Namespace)
+		defer h.listeners.Release(holder, 1)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 		defer cancel()
 		_ = h.tail.LeaveTail(ctx, l.announcement) // else it expires

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -144,6 +145,16 @@ func (s *Service) FindStore(ctx context.Context, namespace string) (*dispatcher.
 		return d, nil
 	}
 	return nil, m.notOpen()
+}
+
+// HolderOf returns on whose behalf a request of a namespace is served. With several stores it has the store, unless it
+// cannot be found: then FindStore says why.
+func (s *Service) HolderOf(ctx context.Context, namespace string) capacity.Holder {
+	holder := capacity.Holder{Namespace: namespace}
+	if len(s.stores) > 1 {
+		holder.Store, _ = s.StoreOf(ctx, namespace)
+	}
+	return holder
 }
 
 // notOpen is the error of a store that was not opened yet.

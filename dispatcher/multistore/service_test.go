@@ -19,6 +19,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -189,6 +190,8 @@ func jobsOn(t *testing.T, s store.Store, namespace string) (n int64) {
 func TestService_DeliversOnBothStoresAndKeepsThemApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil)
+		require.Equal(t, capacity.Holder{Namespace: "shop", Store: "eu"}, f.HolderOf(t.Context(), "shop"))
+		require.Equal(t, capacity.Holder{Namespace: "default", Store: "main"}, f.HolderOf(t.Context(), "default"))
 		results := register(t, f.Service, newJob("default"), newJob("shop"), newJob("default"))
 		require.Equal(t, store.Created, results[0].Outcome)
 		require.Equal(t, store.Created, results[1].Outcome)
@@ -448,4 +451,5 @@ func TestFindStore_AllocatesNothing(t *testing.T) {
 			t.Error("it is not found")
 		}
 	}))
+	require.Equal(t, capacity.Holder{Namespace: "default"}, s.HolderOf(t.Context(), "default"), "one needs no share")
 }

@@ -4,17 +4,13 @@ import (
 	"log/slog"
 
 	"github.com/ringback/ringback/api/limits"
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/pool"
 )
 
 const (
-	// maxAPIConns bounds the API's connections whatever the descriptor limit: an idle one costs about 20 KB.
-	maxAPIConns = 4096
 	// minAPIConns is allowed whatever the descriptor limit.
 	minAPIConns = 16
-	// maxWaiting bounds the requests that wait, for the end of a job or for jobs to lease. They take at most half of
-	// the API's connections, and those for jobs to lease three quarters of that: 1,000.
-	maxWaiting = 1334
 	// storeDescriptors are reserved for each store, and for the log and the runtime with the first.
 	storeDescriptors = 64
 )
@@ -29,11 +25,11 @@ type descriptorPlan struct {
 	idle       int // kept-alive connections to receivers
 }
 
-// planDescriptors gives the API a quarter, or three quarters in a process without deliveries. Deliveries get the rest,
-// up to a third of it for idle connections.
+// planDescriptors gives the API a quarter, or three quarters in a process without deliveries: an idle connection costs
+// about 20 KB. Deliveries get the rest, up to a third of it for idle connections.
 func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p := descriptorPlan{
-		limit: limit, api: maxAPIConns, waiting: maxWaiting,
+		limit: limit, api: capacity.Requests.Whole, waiting: capacity.Waits.Whole,
 		deliveries: pool.DefaultWorkers, idle: maxIdleConns,
 	}
 	if limit <= 0 {
@@ -43,8 +39,8 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	if !delivers {
 		share = limit / 4 * 3
 	}
-	p.api = max(min(share, maxAPIConns), minAPIConns)
-	p.waiting = min(p.api/2, maxWaiting)
+	p.api = max(min(share, capacity.Requests.Whole), minAPIConns)
+	p.waiting = min(p.api/2, capacity.Waits.Whole)
 	p.deliveries = max(limit-limits.MaxConnections(p.api)-stores*storeDescriptors, 0)
 	p.idle = max(min(p.deliveries/3, maxIdleConns), 1)
 	return p

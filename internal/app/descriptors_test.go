@@ -15,13 +15,13 @@ func TestPlanDescriptors_KeepsSomeForDeliveries(t *testing.T) {
 		api      int
 		waiting  int
 	}{
-		{0, true, 4096, 1334},
+		{0, true, 4096, 1778},
 		{64, true, 16, 8},
 		{512, true, 128, 64},
 		{512, false, 384, 192},
 		{1024, true, 256, 128},
-		{65536, true, 4096, 1334},
-		{1 << 30, true, 4096, 1334},
+		{65536, true, 4096, 1778},
+		{1 << 30, true, 4096, 1778},
 	} {
 		p := planDescriptors(c.limit, 1, c.delivers)
 		require.Equal(t, c.api, p.api, "%+v", c)

@@ -28,6 +28,10 @@ var plan = []row{
 		ours: []string{"internal/utf8text"},
 	},
 	{
+		pkg:    "internal/capacity",
+		reason: "the bounds of a process and their shares, counted; knows nothing of what holds them",
+	},
+	{
 		pkg: "policy",
 		reason: "decisions are pure, so that a table can hold all of them: no clock, no job, only how texts " +
 			"are read",
@@ -274,19 +278,19 @@ var plan = []row{
 		pkg: "pool/sched",
 		reason: "decides what a pool claims and starts; a data structure without locks, goroutines or clock, " +
 			"tested alone",
-		ours: []string{"job", "policy", "store"},
+		ours: []string{"internal/capacity", "job", "policy", "store"},
 	},
 	{
 		pkg:    "pool",
 		reason: "claims, hands to a deliverer that it declares, settles; knows neither HTTP nor the carrier",
-		ours:   []string{"internal/logs", "job", "policy", "pool/sched", "store"},
+		ours:   []string{"internal/capacity", "internal/logs", "job", "policy", "pool/sched", "store"},
 		others: []string{"github.com/sony/gobreaker/v2"},
 	},
 	{
 		pkg: "dispatcher/livetail",
 		reason: "events from the processes where they happen to the clients that watch; knows neither the " +
 			"pool nor HTTP",
-		ours: []string{"internal/access", "internal/logs", "job", "policy", "store"},
+		ours: []string{"internal/access", "internal/capacity", "internal/logs", "job", "policy", "store"},
 	},
 	{
 		pkg:    "dispatcher/secrets",
@@ -301,7 +305,7 @@ var plan = []row{
 	{
 		pkg:    "dispatcher/internaljobs",
 		reason: "claims internal jobs, runs Go functions that it is given, settles; knows no kind of work",
-		ours:   []string{"job", "policy", "store"},
+		ours:   []string{"internal/capacity", "job", "policy", "store"},
 	},
 	{
 		pkg: "dispatcher/obstacles",
@@ -356,7 +360,7 @@ var plan = []row{
 		pkg: "dispatcher/multistore",
 		reason: "several stores in one process, each with its own dispatcher; knows which namespace is " +
 			"where, and no engine",
-		ours: []string{"dispatcher", "dispatcher/tenancy", "job", "pool", "store"},
+		ours: []string{"dispatcher", "dispatcher/tenancy", "internal/capacity", "job", "pool", "store"},
 	},
 	{
 		pkg:    "internal/doctor",
@@ -393,28 +397,30 @@ var plan = []row{
 		pkg:    "api/response",
 		reason: "writes JSON and problems; knows no handler and no service",
 		ours: []string{
-			"dispatcher/livetail", "internal/access", "job", "job/schedule", "job/units", "policy", "store",
+			"dispatcher/livetail", "internal/access", "internal/capacity", "job", "job/schedule", "job/units",
+			"policy", "store",
 		},
 	},
 	{
 		pkg:    "api/limits",
 		reason: "bounds what clients may occupy of a process; knows the paths of probes, no others, and no jobs",
-		ours:   []string{"api/response", "internal/logs"},
+		ours:   []string{"api/response", "internal/capacity", "internal/logs"},
 	},
 	{
 		pkg:    "api/request",
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
 		ours: []string{
-			"api/limits", "api/response", "dispatcher/livetail", "internal/access", "internal/fileread",
-			"internal/utf8text", "job", "job/schedule", "job/units", "policy", "sign", "store",
+			"api/limits", "api/response", "dispatcher/livetail", "internal/access", "internal/capacity",
+			"internal/fileread", "internal/utf8text", "job", "job/schedule", "job/units", "policy", "sign", "store",
 		},
 	},
 	{
 		pkg:    "api",
 		reason: "HTTP in front of an interface that it declares; of the store it knows types and errors",
 		ours: []string{
-			"api/limits", "api/request", "api/response", "dispatcher/livetail", "internal/access", "internal/logs",
-			"internal/utf8text", "job", "job/schedule", "policy", "sign", "store",
+			"api/limits", "api/request", "api/response", "dispatcher/livetail", "internal/access",
+			"internal/capacity", "internal/logs", "internal/utf8text", "job", "job/schedule", "policy", "sign",
+			"store",
 		},
 		others: []string{"go.yaml.in/yaml/v3"},
 	},
@@ -458,7 +464,7 @@ var plan = []row{
 			"so what a token may see and do is decided once",
 		ours: []string{
 			"api/limits", "client", "console/assets", "console/web", "console/words", "internal/access",
-			"internal/logs", "job",
+			"internal/capacity", "internal/logs", "job",
 		},
 	},
 	{
@@ -470,7 +476,7 @@ var plan = []row{
 		pkg: "console/sampler",
 		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be " +
 			"tested alone in fake time",
-		ours: []string{"client"},
+		ours: []string{"client", "internal/capacity"},
 	},
 	{
 		pkg: "console/jobpages",
@@ -539,9 +545,9 @@ var plan = []row{
 			"api", "api/limits", "console", "console/deadpages", "console/jobpages", "console/nowpage",
 			"console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages",
 			"console/trypage", "console/web", "dispatcher", "dispatcher/metrics", "dispatcher/multistore",
-			"dispatcher/seal", "dispatcher/tracing", "dispatcher/transfer", "internal/audit", "internal/doctor",
-			"internal/fileread", "internal/logs", "job", "notify", "notify/conn", "notify/guard", "policy", "pool",
-			"store", "store/redis", "store/redis/connect", "store/sqlite",
+			"dispatcher/seal", "dispatcher/tracing", "dispatcher/transfer", "internal/audit", "internal/capacity",
+			"internal/doctor", "internal/fileread", "internal/logs", "job", "notify", "notify/conn", "notify/guard",
+			"policy", "pool", "store", "store/redis", "store/redis/connect", "store/sqlite",
 		},
 	},
 	{

@@ -1,19 +1,18 @@
 package sched
 
+import "github.com/ringback/ringback/internal/capacity"
+
 // The budget of bytes is for bodies that are not sent yet: a receiver that has taken its request, and hangs, holds none
-// of it. Topics share it by dynamicThreshold, as they share attempts. A topic counts as two: its lanes that answer
+// of it. Topics share it by capacity.Threshold, as they share attempts. A topic counts as two: its lanes that answer
 // quickly, and the others.
 //
 // The length of a body is known when it is claimed. So a topic is claimed from while it holds no more than half of its
 // threshold, and a claim may bring as much as the other half. Only the first job of a claim may be longer. It is taken
 // if it fits below the threshold, or if its topic holds nothing and the one place beyond the budget is free. Otherwise
 // it is released, and its lane waits until it would be taken.
-const (
-	// bytesWeight is that of the threshold of a topic's bytes.
-	bytesWeight = 1
-	// claimShare is what part of the budget a claim may bring at most.
-	claimShare = 8
-)
+
+// claimShare is what part of the budget a claim may bring at most.
+const claimShare = 8
 
 // byteBudget counts bytes of bodies.
 type byteBudget struct {
@@ -23,7 +22,7 @@ type byteBudget struct {
 
 // byteThreshold returns how many bytes a topic may hold.
 func (s *Scheduler) byteThreshold() int {
-	return int(dynamicThreshold(s.opts.MaxBytes-s.bytes.total, s.opts.MaxBytes, bytesWeight))
+	return int(capacity.Threshold(s.opts.MaxBytes-s.bytes.total, s.opts.MaxBytes, capacity.AttemptBytesWeight))
 }
 
 // claimBytes returns how many bytes a claim may bring.

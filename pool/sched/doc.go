@@ -26,8 +26,8 @@
 // Lanes that time out get at most half of their topic's workers, and of the process's; together with slow lanes, at
 // most three quarters. Together with unknown lanes they get at most seven eighths of their topic's workers.
 //
-// The fewer attempts are free in the process, the fewer a topic may have: see dynamicThreshold. The bytes of bodies are
-// shared in the same way: see byteBudget.
+// The fewer attempts are free in the process, the fewer a topic may have: see capacity.Threshold. The bytes of bodies
+// are shared in the same way: see byteBudget.
 //
 // A lane of which two claims in a row bring no job, though it has some and is not blocked, is claimed from alone: its
 // next body is longer than the room that the other queues of the claim leave.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
@@ -181,7 +182,7 @@ func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took i
 	topicPolicy := s.opts.Policy(t.name)
 	room := topicPolicy.Workers - t.inFlight + t.prefetched
 	c.ahead = max(0, q.prefetchLimit(s, topicPolicy, room)-t.prefetched)
-	share = min(share, room+c.ahead, allowance(t.inFlight, free, s.limit.current, totalWeight))
+	share = min(share, room+c.ahead, capacity.Allowance(t.inFlight, free, s.limit.current, capacity.AttemptsWeight))
 	q.needsStarts, q.blocksPrefetch = false, false
 	if !topicPolicy.Rate.Limited() {
 		return q.pickLanes(s, share, free, topicPolicy, c)
@@ -202,7 +203,9 @@ func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took i
 func (q *topicQueue) pickLanes(s *Scheduler, share, free int, topicPolicy policy.Topic, c *pickState) int {
 	pick := func(of health, room int) int { return q.pickHealth(s, of, room, topicPolicy, c) }
 	n, all, workers := &q.topic.byHealth, &s.byHealth, s.limit.current
-	unproven := allowance(n[healthUnknown]+n[healthTimingOut], free-unprovenReserve(workers), workers, unprovenWeight)
+	unproven := capacity.Allowance(
+		n[healthUnknown]+n[healthTimingOut], free-unprovenReserve(workers), workers, unprovenWeight,
+	)
 	bad, fresh, others := share, q.lanes[healthUnknown].len(), q.lanes[healthUnknown].len()+q.lanes[healthOK].len()
 	if others > 0 {
 		q.oddSlot = 1 - q.oddSlot

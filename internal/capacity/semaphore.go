@@ -1,0 +1,211 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Holder is on whose behalf something is held.
+type Holder struct {
+	// Namespace is empty while it is not known: then no share bounds the holder.
+	Namespace string
+	// Store is the one that the request is for; empty: there is only one, or what is held does not depend on it.
+	Store string
+}
+
+// keys are the names under which what a holder has is counted.
+func (h Holder) keys() [2]key { return [2]key{{name: h.Namespace}, {h.Store, true}} }
+
+type key struct {
+	name    string
+	ofStore bool
+}
+
+// Semaphore bounds what is held at a time: by all, and by each namespace and store, which stays under the Threshold of
+// namespaceWeight. Make one with Limit.Semaphore.
+type Semaphore struct {
+	limit *Limit
+	whole int
+	*counts
+}
+
+// counts are shared by a Semaphore and its parts.
+type counts struct {
+	mu      sync.Mutex
+	total   int
+	held    map[key]int
+	waiting []*waiter // in order of their turns
+}
+
+// waiter is a call of Acquire that waits.
+type waiter struct {
+	of      *Semaphore
+	holder  Holder
+	n       int
+	granted chan struct{} // closed when it has what it waits for
+}
+
+// Semaphore returns a Semaphore with a bound of whole, from 1; zero: that of the limit.
+func (l *Limit) Semaphore(whole int) *Semaphore {
+	if whole == 0 {
+		whole = l.Whole
+	}
+	return &Semaphore{limit: l, whole: whole, counts: &counts{held: make(map[key]int)}}
+}
+
+// Part returns a Semaphore on the same counts with a lower bound: what is acquired by it leaves the rest to others.
+func (s *Semaphore) Part(l *Limit, whole int) *Semaphore {
+	return &Semaphore{limit: l, whole: whole, counts: s.counts}
+}
+
+// Whole returns the bound.
+func (s *Semaphore) Whole() int { return s.whole }
+
+// InUse returns what is held.
+func (s *Semaphore) InUse() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// TryAcquire acquires n, from 1, without waiting. Error: *FullError.
+func (s *Semaphore) TryAcquire(h Holder, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refusal(h, n); err != nil {
+		return err
+	}
+	s.add(h, n)
+	return nil
+}
+
+// Fits returns the error that TryAcquire would return.
+func (s *Semaphore) Fits(h Holder, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal(h, n)
+}
+
+// Acquire acquires n, from 1 to Whole, and waits for it until ctx ends. Of those that wait, the one whose namespace
+// holds least is next. Namespaces that hold as much take turns. Error: *FullError.
+func (s *Semaphore) Acquire(ctx context.Context, h Holder, n int) error {
+	w := &waiter{of: s, holder: h, n: n, granted: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, w)
+	s.grant()
+	s.mu.Unlock()
+	select {
+	case <-w.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.waiting, w)
+	if at < 0 { // it was granted meanwhile
+		return nil
+	}
+	s.waiting = slices.Delete(s.waiting, at, at+1)
+	s.grant() // others may have waited for its turn
+	return &FullError{Limit: s.limit, whole: s.whole}
+}
+
+// Release gives n back.
+func (s *Semaphore) Release(h Holder, n int) { s.Force(h, -n) }
+
+// Force acquires n even beyond the bound; a negative n is given back.
+func (s *Semaphore) Force(h Holder, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(h, n)
+	if n < 0 {
+		s.grant()
+	}
+}
+
+// Assign passes n from one holder on to another. With an error, a *FullError, they stay with the first.
+func (s *Semaphore) Assign(from, to Holder, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(from, -n)
+	err := s.refusal(to, n)
+	if err == nil {
+		from = to
+	}
+	s.add(from, n)
+	return err
+}
+
+// refusal returns the reason why a holder may not have n more; nil: it may. The caller holds the mutex.
+func (s *Semaphore) refusal(h Holder, n int) error {
+	if s.total+n > s.whole {
+		return &FullError{Limit: s.limit, whole: s.whole}
+	}
+	for _, k := range h.keys() {
+		if !s.isInShare(k, n) {
+			return &FullError{Limit: s.limit, whole: s.whole, held: s.held[k], of: k}
+		}
+	}
+	return nil
+}
+
+// isInShare reports whether a namespace or store may have n more. One that holds nothing may have any number.
+func (s *Semaphore) isInShare(k key, n int) bool {
+	used := s.held[k]
+	return k.name == "" || used == 0 ||
+		float64(used+n-1) < max(1, Threshold(s.whole-s.total-n+1, s.whole, namespaceWeight))
+}
+
+func (c *counts) add(h Holder, n int) {
+	c.total += n
+	for _, k := range h.keys() {
+		if k.name == "" {
+			continue
+		}
+		if c.held[k] += n; c.held[k] == 0 {
+			delete(c.held, k)
+		}
+	}
+}
+
+// grant serves those that wait until there is no room for the next. The others of its namespace go behind those that
+// wait already. The caller holds the mutex.
+func (c *counts) grant() {
+	for {
+		next := -1
+		for i, w := range c.waiting {
+			if w.isInShare() && (next < 0 || c.heldBy(w) < c.heldBy(c.waiting[next])) {
+				next = i
+			}
+		}
+		if next < 0 || c.total+c.waiting[next].n > c.waiting[next].of.whole {
+			return
+		}
+		w := c.waiting[next]
+		var later []*waiter
+		c.waiting = slices.DeleteFunc(slices.Delete(c.waiting, next, next+1), func(o *waiter) bool {
+			isLater := o.holder.Namespace == w.holder.Namespace
+			if isLater {
+				later = append(later, o)
+			}
+			return isLater
+		})
+		c.waiting = append(c.waiting, later...)
+		c.add(w.holder, w.n)
+		close(w.granted)
+	}
+}
+
+// isInShare reports whether the shares allow what is waited for.
+func (w *waiter) isInShare() bool {
+	for _, k := range w.holder.keys() {
+		if !w.of.isInShare(k, w.n) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldBy returns what the namespace of a waiter holds.
+func (c *counts) heldBy(w *waiter) int { return c.held[key{name: w.holder.Namespace}] }
