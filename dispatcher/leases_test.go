@@ -2,6 +2,7 @@ package dispatcher_test
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/sqlite"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -136,3 +138,48 @@ func TestLease_ChangesOfDeliverApplyToWaitingJobs(t *testing.T) {
 type deliverFunc func(context.Context, job.Request) policy.Result
 
 func (f deliverFunc) Deliver(ctx context.Context, r job.Request) policy.Result { return f(ctx, r) }
+
+// A consumer that hears nothing of its report repeats it, and must not undo work that counts.
+func TestSettleLeases_AnswersARepeatAfterARestartOnSQLite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ringback.db")
+	synctest.Test(t, func(t *testing.T) {
+		open := func() *fixture {
+			s, err := sqlite.Open(t.Context(),
+				sqlite.Options{Path: path, Limits: policy.Builtin().Limits(), Logger: quiet})
+			require.NoError(t, err)
+			return start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		}
+		d := open()
+		_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", store.ChangeOptions{}, func(p *policy.Topic) error {
+			p.Deliver, p.KeepDelivered = policy.DeliverPull, policy.Retention{Max: new(int64(0))}
+			return nil
+		})
+		require.NoError(t, err)
+		for range 3 {
+			spec := job.Spec{Queue: job.Queue{Topic: "reports", Lane: "a"}}
+			require.NoError(t, d.Register(t.Context(), []job.New{{Spec: spec}})[0].Err)
+		}
+		leased, err := d.Lease(t.Context(), store.LeaseRequest{
+			Namespace: job.DefaultNamespace, Topic: "reports", Max: 3, Wait: time.Minute, Lease: time.Hour,
+		})
+		require.NoError(t, err)
+		require.Len(t, leased, 3)
+		reports := []store.LeaseReport{
+			{Lease: leased[0].ClientLease, Result: store.LeaseDone},
+			{Lease: leased[1].ClientLease, Result: store.LeaseRetry, Error: "no disk space"},
+		}
+		settle := func(reports ...store.LeaseReport) []error {
+			errs, _, err := d.SettleLeases(t.Context(), job.DefaultNamespace, reports, nil)
+			require.NoError(t, err)
+			return errs
+		}
+		require.Equal(t, []error{nil, nil}, settle(reports...))
+		require.NoError(t, d.stop())
+		time.Sleep(50 * time.Second)
+		d = open()
+		require.Equal(t, []error{nil, nil}, settle(reports...))
+		require.Equal(t, []error{store.ErrLeaseLost},
+			settle(store.LeaseReport{Lease: leased[2].ClientLease, Result: store.LeaseDone}), "it was not recorded")
+		require.Len(t, d.get(t, leased[1].Ref()).History, 1)
+	})
+}

@@ -10,7 +10,8 @@
 //
 // Atomic and repeatable: each method that changes data takes effect completely or not at all, and takes a Token. A
 // repeat of the call with the same token within TokenTTL returns the first result and changes nothing, so that a client
-// that lost the reply can send the call again.
+// that lost the reply can send the call again. That holds in the process that made the call, unless Settle was given a
+// shared token (Token.IsShared): then it holds over restarts, also if the jobs were edited, claimed again or removed.
 //
 // Fenced: a claimed job belongs to the token of its claim until a settlement with that token or the expiry of the
 // lease. A settlement with another token fails with ErrLeaseLost and changes nothing.

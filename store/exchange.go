@@ -90,7 +90,7 @@ func (e *Exchange) Settle(ctx context.Context, token Token, items []Settlement, 
 			case ctx.Err() != nil:
 				err = ctx.Err()
 			case !IsUnavailable(err):
-				e.Settle(ctx, NewToken(), items[i:i+1], func(_ int, of error) { err = of })
+				e.Settle(ctx, token.Item(i), items[i:i+1], func(_ int, of error) { err = of })
 			}
 			put(i, err)
 		}

@@ -84,6 +84,8 @@ func TestExchange_SettlesOneByOneAfterARejectionUntilTheStoreIsUnavailable(t *te
 		require.Equal(t, []error{nil, errRejected, nil, errUnavailable, errUnavailable, errUnavailable}, got)
 		require.Len(t, tokens, 5, "one for all, and one for each that was tried")
 		require.Less(t, time.Since(began), 8*time.Second, "the rest is not tried")
+		e.Settle(t.Context(), "t", settlements("a", "b", "c", "d"), func(int, error) {})
+		require.Len(t, tokens, 5, "a repeat has the same tokens")
 	})
 }
 

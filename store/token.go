@@ -1,12 +1,37 @@
 package store
 
-import "crypto/rand"
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+)
 
-// Token identifies one call: 26 random characters. It makes the call repeatable and fences the jobs that it claims.
+// Token identifies one call: 26 characters. It makes the call repeatable and fences the jobs that it claims. Most are
+// random, and only the process that made the call can repeat it.
 type Token string
 
 // NewToken returns a random token, with a lease owner that no other token has.
 func NewToken() Token { return Token(rand.Text()) }
+
+// sharedPrefix begins shared tokens. No random token has it.
+const sharedPrefix = "="
+
+// SharedToken returns the token of a call that any process can repeat: it is made of a hash of what the call says. The
+// hash is of 16 bytes or more.
+func SharedToken(hash []byte) Token {
+	return Token(sharedPrefix + base32.StdEncoding.EncodeToString(hash))[:len(NewToken())]
+}
+
+// IsShared reports whether any process can repeat the call, also after a restart.
+func (t Token) IsShared() bool { return strings.HasPrefix(string(t), sharedPrefix) }
+
+// Item returns the token of a call that is made for item i of this one alone. It is shared, and always the same.
+func (t Token) Item(i int) Token {
+	hash := sha256.Sum256(strconv.AppendInt([]byte(t), int64(i), 10))
+	return SharedToken(hash[:])
+}
 
 // LeaseOwner identifies a process that claims jobs: 10 random characters. Its tokens begin with it.
 type LeaseOwner string

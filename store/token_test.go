@@ -8,6 +8,18 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+func TestSharedToken_IsMadeOfWhatTheCallSays(t *testing.T) {
+	first, second := store.SharedToken(make([]byte, 32)), store.SharedToken(append(make([]byte, 15), 8))
+	require.Len(t, string(first), len(store.NewToken()))
+	require.NotEqual(t, first, second)
+	require.True(t, first.IsShared())
+	require.False(t, store.NewLeaseOwner().NewToken().IsShared())
+	require.Equal(t, first.Item(1), first.Item(1))
+	require.NotEqual(t, first.Item(1), first.Item(2))
+	require.NotEqual(t, first.Item(1), second.Item(1))
+	require.True(t, store.NewToken().Item(1).IsShared())
+}
+
 func TestToken_NamesItsLeaseOwner(t *testing.T) {
 	owner := store.NewLeaseOwner()
 	first, second := owner.NewToken(), owner.NewToken()

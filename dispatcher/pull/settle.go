@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -168,7 +167,7 @@ func tokenOf(reports []store.LeaseReport, indexes []int) store.Token {
 		_, _ = h.Write(text) // it never fails
 		_, _ = h.Write(r.Response)
 	}
-	return store.Token(base32.StdEncoding.EncodeToString(h.Sum(text[:0])))[:len(store.NewToken())]
+	return store.SharedToken(h.Sum(nil))
 }
 
 // settlePart settles items of a shard in one call, and makes the next claim (nil: none) with it.

@@ -25,8 +25,13 @@ func (s *Store) load(ctx context.Context) error {
 	}
 	if err := s.db.Conn().Query(ctx, table.LastNumbers, func(v []driver.Value) error {
 		m.LastN, m.LastQ, m.LastT, m.LastFirstAttempt = db.Int(v[0]), db.Int(v[1]), db.Int(v[2]), db.Int(v[3])
+		m.StoredReplies.Last = db.Int(v[4])
 		return nil
 	}); err != nil {
+		return err
+	}
+	m.StoredReplies.Mark(s.clock().Mono)
+	if err := s.loadReplies(ctx); err != nil {
 		return err
 	}
 	m.StepsAhead = m.Revisions[table.StepsAhead]
@@ -49,6 +54,14 @@ func (s *Store) load(ctx context.Context) error {
 		}
 	}
 	return s.expireOldLeases()
+}
+
+// loadReplies reads what was answered to settlements that clients may repeat.
+func (s *Store) loadReplies(ctx context.Context) error {
+	return s.db.Conn().Query(ctx, table.AllReplies, func(v []driver.Value) error {
+		s.mem.SharedReplies.Restore(db.Text(v[0]), s.clock().Mono)
+		return nil
+	})
 }
 
 func (s *Store) loadTopic(v []driver.Value) error {

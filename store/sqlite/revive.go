@@ -125,7 +125,7 @@ func releaseRetained(u *unit.Unit, q *memory.Queue, r *table.Row) {
 func (s *Store) Purge(ctx context.Context, token store.Token, items []store.Removal) ([]error, error) {
 	checkBatch("jobs to purge", len(items))
 	c := op{Verb: "purge jobs", Durable: true, Weight: len(items)}
-	errs, err := unit.Submit(ctx, s.db, token, c, weighErrors, func(u *unit.Unit) ([]error, error) {
+	errs, err := unit.Submit(ctx, s.db, token, c, memory.WeighErrors, func(u *unit.Unit) ([]error, error) {
 		errs := make([]error, len(items))
 		for i, item := range items {
 			if errs[i] = purgeJob(u, item); db.IsError(errs[i]) {
@@ -136,8 +136,6 @@ func (s *Store) Purge(ctx context.Context, token store.Token, items []store.Remo
 	})
 	return slices.Clone(errs), err
 }
-
-func weighErrors(errs []error) int { return 16 * len(errs) }
 
 // purgeJob removes an ended job.
 func purgeJob(u *unit.Unit, item store.Removal) error {

@@ -33,12 +33,16 @@ func (s *Store) Settle(
 	var revision int64
 	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *unit.Unit) (err error) {
 		revision = u.Mem.Revisions[store.KindTopic]
-		errs, err = unit.Once(u, memory.Call{Method: "settle", Token: token}, weighErrors, func() ([]error, error) {
+		call := memory.Call{Method: memory.SettleMethod, Token: token}
+		errs, err = unit.Once(u, call, memory.WeighErrors, func() ([]error, error) {
 			errs := make([]error, len(items))
 			for i := range items {
 				if errs[i], err = settleAttempt(u, &items[i], &written[i]); err != nil {
 					return nil, err
 				}
+			}
+			if token.IsShared() && slices.Contains(errs, nil) {
+				u.StoreReply(token, errs)
 			}
 			return errs, nil
 		})

@@ -53,6 +53,9 @@ func (s *sweep) sweep() error {
 			return err
 		}
 	}
+	if err := s.dropReplies(); err != nil {
+		return err
+	}
 	s.dropThrottles()
 	if err := s.removeLanes(); err != nil {
 		return err
@@ -69,6 +72,27 @@ func (s *sweep) retain(t *memory.Topic) error {
 		}
 	}
 	return s.forgetIDs(t)
+}
+
+// dropReplies removes the stored replies that were marked store.TokenTTL ago or earlier.
+func (s *sweep) dropReplies() error {
+	n := &s.Mem.StoredReplies
+	if s.Now.Mono-n.MarkedAt < int64(store.TokenTTL) {
+		return nil
+	}
+	if n.Marked > n.Dropped {
+		dropped, err := s.Change(table.DropReplies, n.Marked, int64(s.limit))
+		if err != nil {
+			return err
+		}
+		if dropped == int64(s.limit) {
+			s.result.More = true
+			return nil
+		}
+	}
+	n.Dropped = n.Marked
+	n.Mark(s.Now.Mono)
+	return nil
 }
 
 // dropThrottles drops throttles that have expired.

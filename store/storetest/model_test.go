@@ -43,7 +43,10 @@ func TestModel(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Engine {
 		c := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 		m := storetest.NewModel(storetest.ModelOptions{Shards: 3, Now: c.now})
-		return storetest.Engine{Store: m, Advance: c.advance, Step: m.Step, Now: m.Clock, Defaults: policy.Builtin()}
+		return storetest.Engine{
+			Store: m, Advance: c.advance, Step: m.Step, Now: m.Clock, Defaults: policy.Builtin(),
+			Reopen: func() store.Store { return m },
+		}
 	})
 }
 

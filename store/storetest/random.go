@@ -120,6 +120,7 @@ type engineAndModel struct {
 	leases     []lease
 	sent       map[string]store.NewJob // the newest registration under an id
 	outboxJobs int
+	ends       int // settlements before an engine was opened anew
 	relayed    []job.Ref
 	rate       policy.Rate              // of the lanes of orders, and of permits; zero: none
 	lanes      map[job.Queue][]revision // of settings, the newest last

@@ -96,11 +96,16 @@ func (p *engineAndModel) settle(t *rapid.T) {
 // reopen opens the engine anew after all attempts have ended: engines may end those in flight.
 func (p *engineAndModel) reopen(*rapid.T) {
 	p.nextInstant()
+	var ends []store.Settlement
+	var answers []error
+	token := func(i int) store.Token { return store.Token(p.namespace).Item(p.ends + i) }
 	for _, l := range p.leases {
 		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Again, policy.Released}).Draw(p.T,
 			"verdict"), Wait: p.wait(true)}
-		got, _, err := p.s.shard().Settle(p.ctx, store.NewToken(), []store.Settlement{settlement(l.engine, v)}, nil)
+		end := []store.Settlement{settlement(l.engine, v)}
+		got, _, err := p.s.shard().Settle(p.ctx, token(len(ends)), end, nil)
 		p.must(err, "settle")
+		ends, answers = append(ends, end...), append(answers, got...)
 		wanted, _, err := p.model.shards[0].Settle(p.ctx, store.NewToken(),
 			[]store.Settlement{settlement(l.model, v)}, nil)
 		p.must(err, "settle in the model")
@@ -111,6 +116,14 @@ func (p *engineAndModel) reopen(*rapid.T) {
 	p.leases = nil
 	p.s.Store = p.s.Reopen()
 	p.s.router = router.New(p.s.Store)
+	for i := range ends {
+		got, _, err := p.s.shard().Settle(p.ctx, token(i), ends[i:i+1], nil)
+		p.must(err, "settle again")
+		if !sameError(answers[i], got[0]) {
+			p.Fatalf("settlement of %s: %v, after a restart %v", ends[i].Ref.ID, answers[i], got[0])
+		}
+	}
+	p.ends += len(ends)
 }
 
 // outboxJob draws a job for the outbox.

@@ -200,6 +200,49 @@ var leaseCases = []testCase{
 		s.waitNotified(s.queue)
 		require.Len(s, s.claim(claimOf(s.queue)).Jobs, 1)
 	}},
+	{"a settlement with a shared token is answered again after a restart", func(s *suite) {
+		if s.Reopen == nil {
+			return // the engine cannot be reopened
+		}
+		s.put(policy.Topic{KeepDelivered: keep(0)})
+		ids := []string{"gone", "edited", "cancelled", "claimed", "revived", "lost"}
+		for _, id := range ids {
+			s.insertNew(s.entry(id))
+		}
+		var items []store.Settlement
+		for i, h := range s.claimAll(ids...) {
+			verdicts := []policy.Verdict{delivered, retry(long), retry(long), retry(0), dead, delivered}
+			items = append(items, settlement(h, verdicts[i]))
+		}
+		items[5].Lease = store.NewToken()
+		token := store.NewToken().Item(0)
+		check := func() {
+			errs, _, err := s.shard().Settle(s.Context(), token, items, nil)
+			require.NoError(s, err)
+			require.Equal(s, []error{nil, nil, nil, nil, nil, store.ErrLeaseLost}, errs)
+		}
+		check()
+		_, err := s.edit("edited", func(spec *job.Spec) { spec.Body = []byte("other") })
+		require.NoError(s, err)
+		_, err = s.cancel("cancelled")
+		require.NoError(s, err)
+		_, err = s.revive("revived", long)
+		require.NoError(s, err)
+		s.claimAll("claimed")
+		for range 2 {
+			s.Store = s.Reopen()
+			check()
+			s.sweep()
+			require.True(s, s.isGone("gone") && s.isGone("cancelled"))
+			for _, id := range []string{"edited", "claimed", "revived"} {
+				got := s.get(id)
+				require.Equal(s, job.KindAttempt, got.History[0].Kind, id)
+				for _, a := range got.History[1:] {
+					require.Equal(s, job.KindLost, a.Kind, id)
+				}
+			}
+		}
+	}},
 	{"leases of a paused topic expire", func(s *suite) {
 		s.insertNew(s.entry("a"))
 		s.claim(claimFor(s.shortTime(), s.queue))

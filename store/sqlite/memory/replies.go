@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"strings"
+
 	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
@@ -26,6 +28,67 @@ type reply struct {
 	weight int
 	value  any
 	err    error
+}
+
+// StoredReplies are numbers of rows of the table replies. No wall clock matters to them.
+type StoredReplies struct {
+	Last             int64 // the newest
+	Marked, MarkedAt int64 // the newest at a time (monotonic)
+	Dropped          int64 // up to this one they are removed
+}
+
+// Mark marks the rows that there are.
+func (n *StoredReplies) Mark(now int64) { n.Marked, n.MarkedAt = n.Last, now }
+
+// The characters of an answer to a settlement in the table replies.
+const (
+	answerRecorded = '1'
+	answerRefused  = '0'
+)
+
+// AppendReply appends the stored form of a reply to settlements with a shared token.
+func AppendReply(b []byte, token store.Token, refused []error) []byte {
+	b = append(append(b, token...), ' ')
+	for _, err := range refused {
+		answer := byte(answerRecorded)
+		if err != nil {
+			answer = answerRefused
+		}
+		b = append(b, answer)
+	}
+	return append(b, '\n')
+}
+
+// Restore adds stored replies, as if they were given now.
+func (m *Replies) Restore(stored string, now int64) {
+	for line := range strings.Lines(stored) {
+		token, answers, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		refused := make([]error, len(answers))
+		for i := range answers {
+			if answers[i] == answerRefused {
+				refused[i] = store.ErrLeaseLost
+			}
+		}
+		m.put(Call{SettleMethod, store.Token(token)}, reply{
+			at: now, weight: replyWeight + WeighErrors(refused), value: refused,
+		})
+	}
+}
+
+// SettleMethod is the method of settlements.
+const SettleMethod = "settle"
+
+// WeighErrors returns about how many bytes errors keep.
+func WeighErrors(errs []error) int { return 16 * len(errs) }
+
+// replyWeight is about how many bytes a reply keeps beside its value.
+const replyWeight = 128
+
+// put adds a reply.
+func (m *Replies) put(c Call, r reply) {
+	m.answers[c] = r
+	m.order = append(m.order, c)
+	m.weight += r.weight
 }
 
 // The bounds of the cache: calls, and approximate bytes of their answers.
@@ -79,13 +142,11 @@ func Once[
 		return value, nil, err
 	}
 	m.forget(now)
-	weight := 128
+	weight := replyWeight
 	if err == nil {
 		weight += weigh(value)
 	}
-	m.answers[c] = reply{at: now, weight: weight, value: value, err: err}
-	m.order = append(m.order, c)
-	m.weight += weight
+	m.put(c, reply{at: now, weight: weight, value: value, err: err})
 	return value, func() {
 		m.drop(c) // unless it was forgotten meanwhile
 		if n := len(m.order); n > m.first && m.order[n-1] == c {

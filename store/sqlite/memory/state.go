@@ -16,7 +16,8 @@ type Numbers struct {
 	LastFirstAttempt    int64
 	Outbox, Ids         int64
 	// StepsAhead is Steps.Ahead as the database has it.
-	StepsAhead int64
+	StepsAhead    int64
+	StoredReplies StoredReplies
 	// NextTTL is not later than the first end of a time to live among unfinished jobs; 0: it is not known.
 	NextTTL int64
 }
@@ -36,6 +37,7 @@ type State struct {
 	Steps             clock.Steps
 	IdleLooked        int64 // when idle lanes were last looked for, monotonic
 	Replies           *Replies
+	SharedReplies     *Replies         // to shared tokens, which are in the table replies, too
 	Revisions         map[string]int64 // the newest of settings, by kind
 }
 
@@ -51,6 +53,7 @@ func New() *State {
 		Unused:        make(map[*Queue]struct{}),
 		Throttled:     make(map[*Queue]struct{}),
 		Replies:       NewReplies(),
+		SharedReplies: NewReplies(),
 	}
 }
 

@@ -80,7 +80,7 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 	small := []db.Statement{ReadLeases, IsLeased}
 	opening := []db.Statement{
 		AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues,
-		CountOutbox, LastNumbers,
+		CountOutbox, LastNumbers, AllReplies,
 	}
 	for _, id := range db.Statements() {
 		control := strings.HasPrefix(id.Text(), "BEGIN") ||

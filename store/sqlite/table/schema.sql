@@ -107,6 +107,11 @@ CREATE TABLE leases ( -- a row per claim of up to 128 jobs: [[q, n], ...]; their
   jobs    TEXT NOT NULL
 );
 
+CREATE TABLE replies ( -- what was answered to settlements that clients may repeat, for some minutes; a row per transaction
+  r       INTEGER PRIMARY KEY,
+  answers TEXT NOT NULL -- lines: token, space, a character for each settlement: 1 recorded, 0 refused
+);
+
 CREATE TABLE first_attempts ( -- the first entry of each record, in order of arrival; most jobs have no other
   a     INTEGER PRIMARY KEY,
   n     INTEGER NOT NULL,

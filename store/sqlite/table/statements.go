@@ -57,6 +57,7 @@ var (
 	InsertOutbox       = db.NewStatement(`INSERT OR IGNORE INTO outbox (namespace, id, entry) VALUES (?, ?, ?)`)
 	InsertFirstAttempt = db.NewStatement(`INSERT INTO first_attempts (a, n, entry) VALUES (?, ?, ?)`)
 	InsertLeases       = db.NewStatement(`INSERT OR REPLACE INTO leases (c, claimed, jobs) VALUES (?, ?, ?)`)
+	InsertReplies      = db.NewStatement(`INSERT INTO replies (r, answers) VALUES (?, ?)`)
 	InsertID           = db.NewStatement(`INSERT OR REPLACE INTO ids (namespace, id, t, fingerprint, state, ` +
 		`finished, reason) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	InsertDocument = db.NewStatement(`INSERT OR REPLACE INTO settings (kind, namespace, name, lane, revision, ` +
@@ -81,8 +82,9 @@ var (
 	// ChangesSince includes the change of the revision itself.
 	ChangesSince = db.NewStatement(`SELECT revision, namespace, name FROM changes
  WHERE kind = ? AND revision >= ?`)
-	FindID    = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
-	FindQueue = db.NewStatement(`SELECT q, unfinished, rows, throttle FROM queues WHERE namespace = ? AND topic = ? ` +
+	AllReplies = db.NewStatement(`SELECT answers FROM replies ORDER BY r`)
+	FindID     = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
+	FindQueue  = db.NewStatement(`SELECT q, unfinished, rows, throttle FROM queues WHERE namespace = ? AND topic = ? ` +
 		`AND lane = ?`)
 	// ClaimableJobs reads jobs by their numbers, a JSON array, in its order, each after its index in the array.
 	ClaimableJobs = db.NewStatement(`SELECT place, ` + columns + `, ` + bodyColumn + `, ttl_end
@@ -145,6 +147,7 @@ var (
 	DeleteJob      = db.NewStatement(`DELETE FROM jobs WHERE n = ?`)
 	DeleteBody     = db.NewStatement(`DELETE FROM bodies WHERE n = ?`)
 	DeleteAttempts = db.NewStatement(`DELETE FROM attempts WHERE n = ?`)
+	DropReplies    = db.NewStatement(`DELETE FROM replies WHERE r IN (SELECT r FROM replies WHERE r <= ? LIMIT ?)`)
 	DeleteID       = db.NewStatement(`DELETE FROM ids WHERE namespace = ? AND id = ?`)
 	DeleteDocument = db.NewStatement(`DELETE FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND ` +
 		`lane = ?`)
@@ -229,6 +232,6 @@ var (
 	CountOutbox = db.NewStatement(`SELECT count(*) FROM outbox`)
 	LastNumbers = db.NewStatement(`SELECT (SELECT max(n) FROM jobs), (SELECT max(q) FROM queues), (SELECT max(t) ` +
 		`FROM topics),
- (SELECT max(a) FROM first_attempts)`)
+ (SELECT max(a) FROM first_attempts), (SELECT max(r) FROM replies)`)
 	Probe = db.NewStatement(`INSERT INTO outbox (seq, namespace, id, entry) VALUES (-1, '', '', zeroblob(16384))`)
 )

@@ -27,9 +27,18 @@ func Submit[T any](
 
 // Once is the part of Submit within a unit of work.
 func Once[T any](u *Unit, c memory.Call, weigh func(T) int, do func() (T, error)) (T, error) {
-	value, undo, err := memory.Once(u.Mem.Replies, c, u.Now.Mono, weigh, do)
+	replies := u.Mem.Replies
+	if c.Token.IsShared() {
+		replies = u.Mem.SharedReplies
+	}
+	value, undo, err := memory.Once(replies, c, u.Now.Mono, weigh, do)
 	if undo != nil {
 		u.OnUndo(undo)
 	}
 	return value, err
+}
+
+// StoreReply stores, with the changes of the unit, what settlements with a shared token are answered.
+func (u *Unit) StoreReply(token store.Token, refused []error) {
+	u.replies = memory.AppendReply(u.replies, token, refused)
 }

@@ -32,6 +32,7 @@ type Unit struct {
 	extendedLeases []*memory.Lease
 	batches        []*memory.Batch // of either
 	open           *memory.Batch   // that has room
+	replies        []byte          // to store, as in the table replies
 	wake           bool            // wake WaitAgenda whatever the agenda has
 }
 
@@ -97,6 +98,12 @@ func (u *Unit) Flush() error {
 			return err
 		}
 		u.Mem.StepsAhead = ahead
+	}
+	if len(u.replies) > 0 { // one row for all: each row costs as much as several settlements
+		u.Mem.StoredReplies.Last++
+		if err := u.Exec(table.InsertReplies, u.Mem.StoredReplies.Last, string(u.replies)); err != nil {
+			return err
+		}
 	}
 	stored := u.Mem.Steps.Stored(u.Now)
 	for _, q := range u.toPlan {
