@@ -142,7 +142,7 @@ func New(opts Options) (*Dispatcher, error) {
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = documents.NewPolicies(documents.PolicyOptions{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials,
-		NoClaims: opts.RegisterOnly, Logger: d.log,
+		Logger: d.log,
 	})
 	d.puller = d.newPuller()
 	d.schedules = d.newSchedules()

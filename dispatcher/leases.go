@@ -3,7 +3,6 @@ package dispatcher
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/ringback/ringback/dispatcher/pull"
 	"github.com/ringback/ringback/pool"
@@ -23,9 +22,15 @@ func (d *Dispatcher) newPuller() *pull.Puller {
 // pullPolicies implements pull.Policies.
 type pullPolicies struct{ poolPolicies }
 
-// Update reloads policies that are older than a second.
+// Update reloads policies as for a registration.
 func (t pullPolicies) Update(ctx context.Context) error {
-	_, err := t.Snapshot(ctx, time.Second)
+	_, err := t.Cached(ctx)
+	return err
+}
+
+// UpdateNow reloads policies.
+func (t pullPolicies) UpdateNow(ctx context.Context) error {
+	_, err := t.Reload(ctx)
 	return err
 }
 

@@ -1,8 +1,8 @@
 // This part of the package caches the policies of topics.
 //
-// Claims report the store's revision, so a process that claims reloads the cache when it changes (Sync), without
-// polling. Other callers name the age at which they need it reloaded (Snapshot), or reload it (Reload): see package
-// documents.
+// Claims report the store's revision, so that each attempt is made by policies that are as new as its claim (Sync).
+// Registrations and other calls use policies that are at most seconds old (Cached). Whoever would refuse a call for
+// what is cached reloads it before (Lookup, Reload).
 
 package documents
 
@@ -24,9 +24,7 @@ type PolicyOptions struct {
 	Defaults policy.Topic
 	// OpenCredentials returns a topic's credentials; nil: none.
 	OpenCredentials func(store.Topic) *secrets.Credentials
-	// NoClaims is set in a process without claims, which sees no new revision.
-	NoClaims bool
-	Logger   *slog.Logger
+	Logger          *slog.Logger
 }
 
 // Policies caches the policies of topics. It is safe for concurrent use.
@@ -34,8 +32,7 @@ type Policies struct {
 	*Cache[*Topic]
 
 	opts     PolicyOptions
-	maxAge   time.Duration // of Cached
-	defaults Topic         // of topics without a stored policy
+	defaults Topic // of topics without a stored policy
 }
 
 // A PolicySet is an immutable snapshot of all stored policies.
@@ -48,19 +45,12 @@ type Topic struct {
 	Credentials *secrets.Credentials // nil: none
 }
 
-const (
-	// refreshAfter is the age at which Refresh reloads: a topic's rate may keep the process from claiming.
-	refreshAfter = 5 * time.Second
-	// noClaimsMaxAge is the maximum age of the cache in a process without claims.
-	noClaimsMaxAge = time.Second
-)
+// maxAge is the age from which a call of Cached reloads the policies. A change is seen within 3 s (Snapshot).
+const maxAge = time.Second
 
 // NewPolicies returns a Cache, without loading the policies.
 func NewPolicies(opts PolicyOptions) *Policies {
-	c := &Policies{opts: opts, maxAge: AnyAge, defaults: Topic{Resolved: opts.Defaults}}
-	if opts.NoClaims {
-		c.maxAge = noClaimsMaxAge
-	}
+	c := &Policies{opts: opts, defaults: Topic{Resolved: opts.Defaults}}
 	c.Cache = New(Options[*Topic]{
 		Settings: opts.Settings, Kind: store.KindTopic, Decode: c.open, Logger: opts.Logger,
 	})
@@ -75,12 +65,12 @@ func (c *Policies) Get(namespace, name string) *Topic {
 	return &c.defaults
 }
 
-// Cached returns the policies for a registration: in a process without claims at most a second old.
-func (c *Policies) Cached(ctx context.Context) (*PolicySet, error) { return c.Snapshot(ctx, c.maxAge) }
+// Cached returns the policies as they are or were at most 3 s ago, while the store can be read.
+func (c *Policies) Cached(ctx context.Context) (*PolicySet, error) { return c.Snapshot(ctx, maxAge) }
 
-// Resolve returns a topic's policy with defaults applied. A process without claims reloads it as Refresh does.
+// Resolve returns a topic's policy of Cached with defaults applied.
 func (c *Policies) Resolve(ctx context.Context, namespace, name string) policy.Topic {
-	_, _ = c.Snapshot(ctx, max(refreshAfter, c.maxAge)) // with an error the cache or the defaults apply
+	c.Refresh(ctx)
 	return c.Get(namespace, name).Resolved
 }
 
@@ -92,8 +82,8 @@ func (c *Policies) Current(ctx context.Context, namespace, name string) (*Topic,
 	return c.Get(namespace, name), nil
 }
 
-// Refresh reloads policies that are older than refreshAfter.
-func (c *Policies) Refresh(ctx context.Context) { _, _ = c.Snapshot(ctx, refreshAfter) }
+// Refresh reloads policies as Cached does. With an error the cache or the defaults apply.
+func (c *Policies) Refresh(ctx context.Context) { _, _ = c.Cached(ctx) }
 
 // LoadFirst loads the policies, and retries until it succeeds: without them, jobs would be judged by default policies.
 // It returns false if ctx ends first.

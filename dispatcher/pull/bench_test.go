@@ -65,6 +65,7 @@ type fixed struct{ policy policy.Topic }
 
 func (f fixed) Topic(string, string) policy.Topic { return f.policy }
 func (fixed) Update(context.Context) error        { return nil }
+func (fixed) UpdateNow(context.Context) error     { return nil }
 func (fixed) Sync(context.Context, int64) bool    { return true }
 
 func (fixed) Credentials(string, string) (job.Credentials, error) { return job.Credentials{}, nil }

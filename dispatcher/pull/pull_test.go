@@ -94,6 +94,7 @@ func (f *fixture) Topic(string, string) policy.Topic {
 }
 
 func (*fixture) Update(context.Context) error     { return nil }
+func (*fixture) UpdateNow(context.Context) error  { return nil }
 func (*fixture) Sync(context.Context, int64) bool { return true }
 
 func (f *fixture) Credentials(string, string) (job.Credentials, error) {

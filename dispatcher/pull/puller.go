@@ -21,8 +21,9 @@ import (
 type Policies interface {
 	// Topic returns a topic's current policy, complete.
 	Topic(namespace, topic string) policy.Topic
-	// Update reloads policies that are older than a second.
+	// Update reloads policies that are seconds old, UpdateNow all.
 	Update(ctx context.Context) error
+	UpdateNow(ctx context.Context) error
 	// Sync reloads policies older than a revision of the store, and reports whether they are new enough.
 	Sync(ctx context.Context, revision int64) bool
 	// Credentials returns what authenticates the attempts of a topic.
@@ -147,16 +148,16 @@ func (p *Puller) Lease(ctx context.Context, request store.LeaseRequest) ([]store
 	return p.await(ctx, c)
 }
 
-// checkPulled returns an error for a topic that is not pulled.
+// checkPulled returns an error for a topic that is not pulled. Before that it looks at the store, since another process
+// may have changed the topic just now.
 func (p *Puller) checkPulled(ctx context.Context, request *store.LeaseRequest) error {
-	if p.opts.Policies.Topic(request.Namespace, request.Topic).Deliver == policy.DeliverPull {
-		return nil
-	}
-	if err := p.opts.Policies.Update(ctx); err != nil {
-		return fmt.Errorf("read topic policies: %w", err)
-	}
-	if p.opts.Policies.Topic(request.Namespace, request.Topic).Deliver == policy.DeliverPull {
-		return nil
+	for _, update := range []func(context.Context) error{p.opts.Policies.Update, p.opts.Policies.UpdateNow} {
+		if err := update(ctx); err != nil {
+			return fmt.Errorf("read topic policies: %w", err)
+		}
+		if p.opts.Policies.Topic(request.Namespace, request.Topic).Deliver == policy.DeliverPull {
+			return nil
+		}
 	}
 	return &store.NotPulledError{Topic: request.Topic}
 }
