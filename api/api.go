@@ -208,6 +208,8 @@ type Store interface {
 	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:
 	// store.ErrNotFound, *job.NamespaceInUseError.
 	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)
+	// NamespaceUsage counts what a namespace uses of what its quota bounds.
+	NamespaceUsage(ctx context.Context, namespace string) (job.NamespaceUsage, error)
 }
 
 // Holders says on whose behalf requests are served.

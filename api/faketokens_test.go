@@ -115,6 +115,10 @@ func (f *fakeTokens) PutNamespace(_ context.Context, n job.Namespace, ifRevision
 	return n, f.failed
 }
 
+func (f *fakeTokens) NamespaceUsage(context.Context, string) (job.NamespaceUsage, error) {
+	return job.NamespaceUsage{Pending: 5, Bytes: 1200, KeptBytes: 40_000, Settings: 3, SettingsBytes: 900}, f.failed
+}
+
 func (f *fakeTokens) DeleteNamespace(
 	ctx context.Context, deletion store.NamespaceDeletion,
 ) (store.TopicDeleted, error) {

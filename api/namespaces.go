@@ -35,7 +35,7 @@ func (a *api) namespaces(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// namespace answers with a namespace.
+// namespace answers with a namespace and its usage, which changes without a new revision: there is no 304.
 func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
 	name, err := request.PathNamespace(r)
 	if err != nil {
@@ -45,8 +45,10 @@ func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return noNamespace(err)
 	}
-	if same, err := notModified(w, r, found.Revision); same || err != nil {
-		return err
+	if s, err := a.service.FindStore(r.Context(), name); err == nil {
+		if usage, err := s.NamespaceUsage(r.Context(), name); err == nil { // else its store is not available
+			found.Usage = &usage
+		}
 	}
 	answerDocument(w, r, http.StatusOK, found.Revision, func(o *response.Buffer) { o.Members(&found) })
 	return nil

@@ -44,8 +44,8 @@ const (
 
 // taggedTypes are the types of which there are schemas, tables or flags.
 var taggedTypes = typesByName(
-	access.Principal{}, access.Token{}, job.Durability{}, job.Event{}, job.Job{}, job.Namespace{}, job.New{},
-	job.Quota{}, job.Remedy{}, policy.Backlog{}, policy.Breaker{}, policy.Callback{}, policy.ClientCert{},
+	access.Principal{}, access.Token{}, job.Durability{}, job.Event{}, job.Job{}, job.Namespace{}, job.NamespaceUsage{},
+	job.New{}, job.Quota{}, job.Remedy{}, policy.Backlog{}, policy.Breaker{}, policy.Callback{}, policy.ClientCert{},
 	policy.Lane{}, policy.Retention{}, policy.Secret{}, policy.Success{}, policy.Topic{}, policy.Update{},
 	store.Backfill{}, store.CatchUp{}, store.HeldLane{}, store.LaneFailure{}, store.PublicKey{}, store.Schedule{},
 	store.ScheduleCounts{}, store.ScheduleSettings{}, store.ScheduleTick{}, store.TopicStats{}, store.Work{},
@@ -202,17 +202,16 @@ func wrap(text string, indent int) string {
 // property returns the lines of a property.
 func (c schemaWriter) property(f field, m *mark) string {
 	c.Helper()
-	s := c.shapeOf(f, m.use)
-	text := f.text
-	if m.use != answerUse {
-		text = join(text, s.rule, unsetText(f, s))
-	}
-	if m.use == editUse && !s.null {
-		text = join(text, "Cannot be null.")
-	}
-	parts := s.parts()
-	if m.use == changeUse && f.Is("answer") {
-		parts, text = []string{"readOnly: true"}, join("Read-only.", f.text)
+	parts, text := []string{"readOnly: true"}, join("Read-only.", f.text)
+	if m.use != changeUse || !f.Is("answer") {
+		s := c.shapeOf(f, m.use)
+		parts, text = s.parts(), f.text
+		if m.use != answerUse {
+			text = join(text, s.rule, unsetText(f, s))
+		}
+		if m.use == editUse && !s.null {
+			text = join(text, "Cannot be null.")
+		}
 	}
 	description := ""
 	if text != "" {

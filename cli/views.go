@@ -35,7 +35,7 @@ var views = map[string]output.View{
 	"tokens": output.Columns("ID id", "NAME name", "ROLE role", "NAMESPACE namespace", "TOPICS topics",
 		"LAST_USED last_used_at", "EXPIRES expires_at", "+BODIES bodies", "+CREATED created_at", "+BY created_by"),
 	"namespaces": output.Columns("NAMESPACE namespace", "STORE store", "PENDING quota.pending",
-		"BYTES quota.bytes", "RATE quota.rate", "+REVISION revision"),
+		"BYTES quota.bytes", "KEPT quota.kept_bytes", "RATE quota.rate", "+REVISION revision"),
 	"ticks": output.Columns("AT =at", "LOCAL =local", "NOTE note"),
 	"stats": output.Columns("TOPIC topic", "SCHEDULED scheduled", "READY ready", "RUNNING running",
 		"DELIVERED delivered", "DEAD dead", "CANCELLED cancelled", "OLDEST_DUE oldest_due_at", "BREAKERS breakers_open",

@@ -17,6 +17,20 @@ type Quota struct {
 	Pending int64  `json:"pending,omitzero"` // unfinished jobs
 	Bytes   string `json:"bytes,omitzero"`   // of the unfinished jobs, such as 1GiB
 	Rate    string `json:"rate,omitzero"`    // registrations, such as 500/s
+	// KeptBytes is the size of the ended jobs that are kept, from which on nothing is registered, such as 4GiB.
+	KeptBytes string `json:"kept_bytes,omitzero"`
+	// Settings is the number of topics with a policy, lanes with settings and schedules, SettingsBytes their size.
+	Settings      int64  `json:"settings,omitzero"`
+	SettingsBytes string `json:"settings_bytes,omitzero"`
+}
+
+// NamespaceUsage is what a namespace uses of what its Quota bounds.
+type NamespaceUsage struct {
+	Pending       int64 `json:"pending"`
+	Bytes         int64 `json:"bytes"`
+	KeptBytes     int64 `json:"kept_bytes"`
+	Settings      int64 `json:"settings"`
+	SettingsBytes int64 `json:"settings_bytes"`
 }
 
 // Namespace is a namespace. PutNamespace accepts the NamespaceRequest of what GetNamespace returned.
@@ -26,6 +40,8 @@ type Namespace struct {
 
 	Name     string `json:"namespace"`
 	Revision int64  `json:"revision"` // for IfRevision; 0: it was never put
+	// Usage is set by GetNamespace, unless the namespace's store is unavailable.
+	Usage *NamespaceUsage `json:"usage"`
 }
 
 // Namespaces returns the namespaces in order of name. It requires a root token, as the other methods about namespaces.

@@ -343,6 +343,7 @@ var withoutMethod = map[string]string{
 var ignored = map[string]string{
 	"NamespaceRequest.namespace": "the API ignores it: the path has it",
 	"NamespaceRequest.revision":  "the API ignores it: IfRevision",
+	"NamespaceRequest.usage":     "the API ignores it",
 }
 
 // ofLists are the parameters of lists that the iterators send when there is a next page.

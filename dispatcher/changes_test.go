@@ -65,7 +65,8 @@ func testChangesAtOnce(t *testing.T, s store.Store) {
 	register("a", "")
 	require.Equal(t, "https://one.example/", (<-sent).URL)
 
-	_, err := one.AddSecret(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "a"}, sign.NewSecret(), store.ChangeOptions{})
+	owner := job.Queue{Namespace: job.DefaultNamespace, Topic: "a"}
+	_, err := one.AddSecret(t.Context(), owner, sign.NewSecret(), store.ChangeOptions{})
 	require.NoError(t, err)
 	one.changeTopic(t, "a", func(p *policy.Topic) {
 		p.URL, p.Timeout, p.Headers = "https://two.example/", 7*time.Second, map[string][]string{"X-A": {"2"}}

@@ -138,7 +138,7 @@ func New(opts Options) (*Dispatcher, error) {
 	if d.Registry = opts.Registry; d.Registry == nil {
 		d.Registry = tenancy.New(opts.Store, d.log, opts.OtherStores...)
 	}
-	d.quotas = newQuotas(d.store.Router, d.QuotaOf)
+	d.quotas = newQuotas(d.store.Router, d.QuotaOf, d.countSettings)
 	d.sealer = secrets.New(opts.Seal, d.log)
 	d.policies = documents.NewPolicies(documents.PolicyOptions{
 		Settings: opts.Store, Defaults: opts.Defaults, OpenCredentials: d.sealer.Credentials,

@@ -60,7 +60,7 @@ func (d *Dispatcher) changeLane(
 		if err != nil {
 			return store.Lane{}, err
 		}
-		was, headers, paused := lane.Settings.URL, lane.Settings.Headers, lane.Settings.Paused
+		before := lane.Settings
 		err = change(&lane.Settings)
 		dry := errors.Is(err, store.ErrDryRun)
 		switch {
@@ -69,13 +69,13 @@ func (d *Dispatcher) changeLane(
 		case err != nil && !dry:
 			return store.Lane{}, err
 		}
-		if lane.Settings.URL != "" && lane.Settings.URL != was {
+		if lane.Settings.URL != "" && lane.Settings.URL != before.URL {
 			if err := d.checkURL("/url", lane.Settings.URL); err != nil {
 				return store.Lane{}, err
 			}
 		}
 		if d.sealer.NeedsSeal(lane.Settings.Headers) {
-			if d.sealer.CannotSealHeaders(headers) {
+			if d.sealer.CannotSealHeaders(before.Headers) {
 				return store.Lane{}, secrets.ErrCannotSeal
 			}
 			target, err := d.laneTarget(ctx, q, lane.Settings.URL)
@@ -84,24 +84,28 @@ func (d *Dispatcher) changeLane(
 			}
 			lane.Settings.Headers = d.sealer.SealHeaders(lane.Settings.Headers, job.Origin(target))
 		}
-		if dry {
-			return lane, nil
+		release, err := d.quotas.ReserveSettings(ctx, changeOfLane(lane, before))
+		if err != nil || dry {
+			release(store.ErrDryRun)
+			return lane, err
 		}
 		if lane.Revision == 0 {
 			if lane.Settings.IsZero() {
 				return lane, nil
 			}
 			if err := d.declare(ctx, q, opts.Updated); err != nil {
+				release(err)
 				return store.Lane{}, err
 			}
 			lane.Revision = store.MustNotExist
 		}
 		lane.Updated = cmp.Or(opts.Updated, lane.Updated)
 		put, err := d.store.PutLane(ctx, lane)
+		release(err)
 		if err != nil {
 			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)
 		}
-		d.publishPause(q, paused, lane.Settings.Paused, opts.Updated.By)
+		d.publishPause(q, before.Paused, lane.Settings.Paused, opts.Updated.By)
 		return put, nil
 	}))
 }

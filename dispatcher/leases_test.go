@@ -150,10 +150,11 @@ func TestSettleLeases_AnswersARepeatAfterARestartOnSQLite(t *testing.T) {
 			return start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
 		}
 		d := open()
-		_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", store.ChangeOptions{}, func(p *policy.Topic) error {
+		pulled := func(p *policy.Topic) error {
 			p.Deliver, p.KeepDelivered = policy.DeliverPull, policy.Retention{Max: new(int64(0))}
 			return nil
-		})
+		}
+		_, err := d.ChangeTopic(t.Context(), job.DefaultNamespace, "reports", store.ChangeOptions{}, pulled)
 		require.NoError(t, err)
 		for range 3 {
 			spec := job.Spec{Queue: job.Queue{Topic: "reports", Lane: "a"}}

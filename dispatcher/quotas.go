@@ -1,8 +1,8 @@
-// This part of the package refuses registrations that exceed a quota of their namespace: its unfinished jobs, their
-// bytes, or its rate.
+// This part of the package refuses what exceeds a quota of its namespace: registrations for its unfinished jobs, their
+// bytes, the bytes of the ended jobs that it keeps, or its rate, and settings for their number or bytes.
 //
 // A process counts what a namespace uses about once a second while it registers, and adds its own registrations in
-// between.
+// between. The same goes for settings.
 
 package dispatcher
 
@@ -31,23 +31,34 @@ type namespaceQuotas struct {
 	store *router.Router
 	of    func(ctx context.Context, namespace string) (job.Quota, error)
 
-	mu     sync.Mutex
-	usages map[string]*usage // of namespaces with a quota of unfinished jobs
+	countSettings func(ctx context.Context, namespace string) (store.Usage, error)
+
+	mu       sync.Mutex
+	usages   map[string]*usage // of namespaces with a quota of jobs
+	settings map[string]*usage // of namespaces with a quota of settings, which count as jobs
 }
 
-// newQuotas returns Quotas of the namespaces of a store. of returns that of a namespace, from a cache.
-func newQuotas(s *router.Router, of func(ctx context.Context, namespace string) (job.Quota, error)) *namespaceQuotas {
-	return &namespaceQuotas{store: s, of: of, usages: make(map[string]*usage)}
+// newQuotas returns Quotas of the namespaces of a store. of returns that of a namespace, from a cache. countSettings
+// counts its settings.
+func newQuotas(
+	s *router.Router, of func(ctx context.Context, namespace string) (job.Quota, error),
+	countSettings func(ctx context.Context, namespace string) (store.Usage, error),
+) *namespaceQuotas {
+	return &namespaceQuotas{
+		store: s, of: of, countSettings: countSettings, usages: make(map[string]*usage), settings: make(map[string]*usage),
+	}
 }
 
-// usageOf returns the usage of a namespace.
-func (q *namespaceQuotas) usageOf(namespace string) *usage {
+// usageOf returns the usage of a namespace among those of jobs or of settings, which count counts.
+func (q *namespaceQuotas) usageOf(
+	usages map[string]*usage, namespace string, count func(ctx context.Context, namespace string) (store.Usage, error),
+) *usage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	u := q.usages[namespace]
+	u := usages[namespace]
 	if u == nil {
-		u = &usage{count: func(ctx context.Context) (store.Usage, error) { return q.store.Usage(ctx, namespace) }}
-		q.usages[namespace] = u
+		u = &usage{count: func(ctx context.Context) (store.Usage, error) { return count(ctx, namespace) }}
+		usages[namespace] = u
 	}
 	return u
 }
@@ -146,7 +157,7 @@ type admission struct {
 
 // run refuses the jobs that exceed the quota. After an error none of the jobs may be inserted.
 func (a *admission) run(ctx context.Context) error {
-	if a.quota.Pending > 0 || a.quota.Bytes > 0 {
+	if a.quota.Pending > 0 || a.quota.Bytes > 0 || a.quota.KeptBytes > 0 {
 		if err := a.reserve(ctx); err != nil {
 			return err
 		}
@@ -159,8 +170,9 @@ func (a *admission) run(ctx context.Context) error {
 
 // reserve reserves room for all jobs, or else for those with unknown ids, as many as there is room for.
 func (a *admission) reserve(ctx context.Context) error {
-	u := a.q.usageOf(a.jobs[0].Namespace)
-	limits, bytes := store.Usage{Jobs: a.quota.Pending, Bytes: a.quota.Bytes}, a.quota.Bytes > 0
+	u := a.q.usageOf(a.q.usages, a.jobs[0].Namespace, a.q.store.Usage)
+	limits := store.Usage{Jobs: a.quota.Pending, Bytes: a.quota.Bytes, KeptBytes: a.quota.KeptBytes}
+	bytes := a.quota.Bytes > 0
 	sizes := make([]store.Usage, len(a.jobs))
 	for i := range a.jobs {
 		sizes[i] = sizeOf(&a.jobs[i], bytes)
@@ -180,7 +192,7 @@ func (a *admission) reserve(ctx context.Context) error {
 			return err
 		}
 		for _, i := range a.wanted[room.jobs:] {
-			a.refuse(i, a.over(room.short))
+			a.refuse(i, a.over(room))
 		}
 		a.wanted = a.wanted[:room.jobs]
 	}
@@ -188,13 +200,19 @@ func (a *admission) reserve(ctx context.Context) error {
 	return nil
 }
 
-// over returns the error of a job that exceeds a quota of unfinished jobs.
-func (a *admission) over(quota string) error {
-	limit := strconv.FormatInt(a.quota.Pending, 10)
-	if quota == "bytes" {
-		limit = units.FormatSize(a.quota.Bytes)
+// over returns the error of a job for which there is no room.
+func (a *admission) over(r room) error {
+	e := &job.QuotaError{Quota: r.short, RetryAfter: quotaRetryAfter}
+	switch r.short {
+	case quotaPending:
+		e.Limit = strconv.FormatInt(a.quota.Pending, 10)
+	case quotaBytes:
+		e.Limit = units.FormatSize(a.quota.Bytes)
+	default:
+		e.Limit, e.Used = units.FormatSize(a.quota.KeptBytes), units.FormatSize(r.used.KeptBytes)
+		e.Remedy = "purge ended jobs, or lower keep_delivered and keep_dead of the topics that keep most"
 	}
-	return &job.QuotaError{Quota: quota, Limit: limit, RetryAfter: quotaRetryAfter}
+	return e
 }
 
 // askRate counts the jobs as registrations. Of those beyond the rate it refuses those with unknown ids. The room that

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,21 @@ func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.Ne
 func (d *Dispatcher) PutSchedule(
 	ctx context.Context, namespace, name string, opts store.ChangeOptions, change func(*store.Schedule) error,
 ) (store.Schedule, error) {
-	return d.sealer.VisibleSchedule(d.schedules.Put(ctx, namespace, name, opts, change))
+	release := func(error) {}
+	put, err := d.schedules.Put(ctx, namespace, name, opts, func(s *store.Schedule) error {
+		release(store.ErrVersion) // the change is made again
+		before := s.ScheduleSettings
+		err := change(s)
+		if err != nil && !errors.Is(err, store.ErrDryRun) {
+			return err
+		}
+		var refused error
+		release, refused = d.quotas.ReserveSettings(ctx,
+			settingsChange{namespace, s.Revision == 0, before, s.ScheduleSettings})
+		return cmp.Or(refused, err)
+	})
+	release(err)
+	return d.sealer.VisibleSchedule(put, err)
 }
 
 // ChangeSchedule changes the pause or the backfill of a schedule. Errors: those of PutSchedule, store.ErrNotFound,

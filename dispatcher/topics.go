@@ -59,11 +59,14 @@ func (d *Dispatcher) putTopic(
 	if err := d.sealer.SealTopic(&t, was); err != nil {
 		return store.Topic{}, err
 	}
-	if dry {
-		return t, nil
+	release, err := d.quotas.ReserveSettings(ctx, changeOfTopic(t, was))
+	if err != nil || dry {
+		release(store.ErrDryRun)
+		return t, err
 	}
 	t.Updated = cmp.Or(updated, t.Updated)
 	put, err := d.store.PutTopic(ctx, t)
+	release(err)
 	if err != nil {
 		return store.Topic{}, err
 	}

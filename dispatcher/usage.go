@@ -57,13 +57,21 @@ type countFlight struct {
 	err          error // valid after done is closed
 }
 
-// A room is the answer to a reservation: how many jobs have room, from the first, what they use, and the name of the
-// quota that the next one exceeds.
+// A room is the answer to a reservation: how many jobs have room, from the first, what they use, the name of the quota
+// that the next one exceeds, and what was used before.
 type room struct {
 	jobs  int
 	size  store.Usage
 	short string
+	used  store.Usage
 }
+
+// The names of quotas.
+const (
+	quotaPending   = "pending"
+	quotaBytes     = "bytes"
+	quotaKeptBytes = "kept_bytes"
+)
 
 // reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with
 // whole. Fewer than all have room only by a count that is at most countEvery old, or the last one if counts fail.
@@ -75,13 +83,13 @@ func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.U
 		case nil:
 			return r, nil
 		case waited: // it failed, and no count is recent enough
-			return room{}, fmt.Errorf("count unfinished jobs: %w", wait.err)
+			return room{}, fmt.Errorf("count the use of the namespace: %w", wait.err)
 		}
 		select {
 		case <-wait.done:
 			waited = wait
 		case <-ctx.Done():
-			return room{}, fmt.Errorf("count unfinished jobs: %w", context.Cause(ctx))
+			return room{}, fmt.Errorf("count the use of the namespace: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -121,19 +129,24 @@ func (u *usage) used() store.Usage {
 
 // isBelowHalf reports whether a usage is below half of each limit.
 func isBelowHalf(used, limits store.Usage) bool {
-	return (limits.Jobs == 0 || used.Jobs < limits.Jobs/2) && (limits.Bytes == 0 || used.Bytes < limits.Bytes/2)
+	return (limits.Jobs == 0 || used.Jobs < limits.Jobs/2) && (limits.Bytes == 0 || used.Bytes < limits.Bytes/2) &&
+		(limits.KeptBytes == 0 || used.KeptBytes < limits.KeptBytes/2)
 }
 
-// fit returns the room for jobs beside what is used.
+// fit returns the room for jobs beside what is used. What does not grow always has room.
 func fit(used, limits store.Usage, sizes []store.Usage) (r room) {
+	r.used = used
 	for _, size := range sizes {
 		next := r.size.Add(size)
 		switch {
-		case limits.Jobs > 0 && used.Jobs+next.Jobs > limits.Jobs:
-			r.short = "pending"
+		case limits.Jobs > 0 && size.Jobs > 0 && used.Jobs+next.Jobs > limits.Jobs:
+			r.short = quotaPending
 			return r
-		case limits.Bytes > 0 && used.Bytes+next.Bytes > limits.Bytes:
-			r.short = "bytes"
+		case limits.Bytes > 0 && size.Bytes > 0 && used.Bytes+next.Bytes > limits.Bytes:
+			r.short = quotaBytes
+			return r
+		case limits.KeptBytes > 0 && used.KeptBytes >= limits.KeptBytes:
+			r.short = quotaKeptBytes
 			return r
 		}
 		r.jobs, r.size = r.jobs+1, next

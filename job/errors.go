@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -52,16 +53,25 @@ func (e *TakenError) Error() string {
 	return "the id " + e.ID + " belongs to a different request: a repeated request must be identical in every field"
 }
 
-// QuotaError rejects a job because its namespace has reached a quota.
+// QuotaError rejects a job or settings because their namespace has reached a quota.
 type QuotaError struct {
 	// Quota is the name of the quota, and Limit its text.
 	Quota, Limit string
-	// RetryAfter is when to try again.
+	// Used is the text of what is used, if it is not the limit.
+	Used string
+	// Remedy says what to do; empty: to retry later is enough.
+	Remedy string
+	// RetryAfter is when to try again; zero: once the remedy was taken.
 	RetryAfter time.Duration
 }
 
 func (e *QuotaError) Error() string {
-	return "the namespace has reached its quota " + e.Quota + " (" + e.Limit + ")"
+	used := ""
+	if e.Used != "" {
+		used = "; " + e.Used + " used"
+	}
+	return "the namespace has reached its quota " + e.Quota + " (" + e.Limit + used + "): " +
+		cmp.Or(e.Remedy, "retry later")
 }
 
 // LimitError rejects a new token or namespace because there are as many as there may be.

@@ -19,8 +19,7 @@ type Counts interface {
 	// has removed. Its Topic is empty.
 	Totals(ctx context.Context, namespace string) (TopicStats, error)
 
-	// Usage sums what the unfinished jobs of a namespace use, of all topics but those of GroupInternal. It reads
-	// counters only: its cost grows with the topics, not with jobs or lanes.
+	// Usage sums what the jobs of a namespace use, of all topics but those of GroupInternal. It reads counters only: its cost grows with the topics, not with jobs or lanes.
 	Usage(ctx context.Context, namespace string) (Usage, error)
 
 	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name
@@ -95,13 +94,19 @@ type Usage struct {
 	// Bytes is the size of their bodies and of what is stored of the rest of their Spec. A job counts for no more than
 	// JobBytes. What an engine needs beside it, such as indexes, and the history do not count.
 	Bytes int64
+	// KeptBytes is the size, counted the same way, of the ended jobs that are kept beside them.
+	KeptBytes int64
 }
 
 // Add returns the sum of both.
-func (u Usage) Add(o Usage) Usage { return Usage{Jobs: u.Jobs + o.Jobs, Bytes: u.Bytes + o.Bytes} }
+func (u Usage) Add(o Usage) Usage {
+	return Usage{u.Jobs + o.Jobs, u.Bytes + o.Bytes, u.KeptBytes + o.KeptBytes}
+}
 
 // Sub returns the difference of both.
-func (u Usage) Sub(o Usage) Usage { return Usage{Jobs: u.Jobs - o.Jobs, Bytes: u.Bytes - o.Bytes} }
+func (u Usage) Sub(o Usage) Usage {
+	return Usage{u.Jobs - o.Jobs, u.Bytes - o.Bytes, u.KeptBytes - o.KeptBytes}
+}
 
 // jobOverhead is the largest size of what an engine adds to the record of a job.
 const jobOverhead = 64

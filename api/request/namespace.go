@@ -33,6 +33,8 @@ func DecodeNamespace(text []byte) (job.Namespace, *response.Problem) {
 	var n job.Namespace
 	ignore := func(string, []byte) {}
 	v := reflect.ValueOf(&n).Elem()
-	d.readMembers("", text, "a namespace", v, source{stored: v}, fields{"namespace": ignore, "revision": ignore})
+	d.readMembers("", text, "a namespace", v, source{stored: v}, fields{
+		"namespace": ignore, "revision": ignore, "usage": ignore,
+	})
 	return n, d.problem(job.Check(n))
 }

@@ -132,7 +132,7 @@ var problemTypes = []ProblemType{
 	},
 	{
 		LimitReached, http.StatusConflict, "Limit reached",
-		"There are as many tokens or namespaces as there may be.",
+		"There are as many tokens, namespaces, schedules or settings as there may be.",
 		"Remove those that are not used. The detail gives the limit.",
 	},
 	{

@@ -81,7 +81,10 @@ func FromError(err error) *Problem {
 		return Invalid(job.FieldError{Field: "/topic", Detail: e.Error()})
 	}
 	if e, ok := errors.AsType[*job.QuotaError](err); ok {
-		p := NewProblem(Quota, e.Error()+": retry later")
+		if e.RetryAfter == 0 {
+			return NewProblem(LimitReached, e.Error())
+		}
+		p := NewProblem(Quota, e.Error())
 		p.RetryAfter = e.RetryAfter
 		return p
 	}

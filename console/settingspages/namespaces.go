@@ -52,13 +52,27 @@ var namespaceForm = form.Of[client.NamespaceRequest](form.Group{Fields: []form.F
 		Hint: "Bodies, URLs, headers and labels, such as 1GiB. Empty: not bounded.",
 	}},
 	{Field: web.Field{
+		Name: "quota.kept_bytes", Label: "Size of the ended jobs that are kept, at most",
+		Hint: "From it on nothing is registered. Such as 4GiB. Empty: not bounded.",
+	}},
+	{Field: web.Field{
+		Name: "quota.settings", Label: "Topics, lanes with settings and schedules, at most",
+		Hint: "Empty: not bounded.",
+	}},
+	{Field: web.Field{
+		Name: "quota.settings_bytes", Label: "Size of their settings, at most",
+		Hint: "Such as 8MiB. Empty: not bounded.",
+	}},
+	{Field: web.Field{
 		Name: "quota.rate", Label: "Registrations, at most",
 		Hint: "Of all processes together, such as 500/s. Empty: not bounded.",
 	}},
 }})
 
 // quotaFields are the fields of the form that can be changed later.
-var quotaFields = []string{"quota.pending", "quota.bytes", "quota.rate"}
+var quotaFields = []string{
+	"quota.pending", "quota.bytes", "quota.kept_bytes", "quota.settings", "quota.settings_bytes", "quota.rate",
+}
 
 // formData is the data of the form of a namespace.
 type formData struct {
@@ -70,7 +84,9 @@ type formData struct {
 // typed returns the texts of the form that was sent, if one was; those that it lacks are as before.
 func typed(v *web.Visit, before form.Texts) form.Texts {
 	texts := namespaceForm.Typed(v.Request.PostForm, before)
-	texts["quota.pending"] = strings.ReplaceAll(texts["quota.pending"], ",", "") // as pages write numbers
+	for _, number := range []string{"quota.pending", "quota.settings"} {
+		texts[number] = strings.ReplaceAll(texts[number], ",", "") // as pages write numbers
+	}
 	return texts
 }
 
@@ -207,13 +223,34 @@ func quotaText(n *client.Namespace) string {
 	if n.Quota.Bytes != "" {
 		parts = append(parts, n.Quota.Bytes+" of unfinished jobs")
 	}
+	if n.Quota.KeptBytes != "" {
+		parts = append(parts, n.Quota.KeptBytes+" of ended jobs")
+	}
+	if n.Quota.Settings > 0 {
+		parts = append(parts, words.Number(n.Quota.Settings)+" topics, lanes and schedules")
+	}
+	if n.Quota.SettingsBytes != "" {
+		parts = append(parts, n.Quota.SettingsBytes+" of settings")
+	}
 	if n.Quota.Rate != "" {
 		parts = append(parts, n.Quota.Rate+" registrations")
 	}
 	if len(parts) == 0 {
-		return "The jobs of " + n.Name + " are on the store " + n.Store + ", without a quota."
+		return "The jobs of " + n.Name + " are on the store " + n.Store + ", without a quota." + usageText(n.Usage)
 	}
-	return "The jobs of " + n.Name + " are on the store " + n.Store + ", and it may have " + words.List(parts) + "."
+	return "The jobs of " + n.Name + " are on the store " + n.Store + ", and it may have " + words.List(parts) + "." +
+		usageText(n.Usage)
+}
+
+// usageText says what a namespace uses; nil: it was not counted.
+func usageText(u *client.NamespaceUsage) string {
+	if u == nil {
+		return ""
+	}
+	return " It has " + words.Count(u.Pending, "unfinished job") + " with " + words.Bytes(u.Bytes) + ", " +
+		words.Bytes(u.KeptBytes) + " of ended jobs, and " +
+		words.Number(u.Settings) + " topics, lanes and schedules with settings of " +
+		words.Bytes(u.SettingsBytes) + "."
 }
 
 // putNamespace sets the quota of a namespace, if it is as it was when the form was shown.

@@ -43,6 +43,7 @@ type Topic struct {
 	Stored      store.Topic
 	Resolved    policy.Topic         // with defaults applied
 	Credentials *secrets.Credentials // nil: none
+	Size        int64                // of the stored policy, in bytes
 }
 
 // maxAge is the age from which a call of Cached reloads the policies. A change is seen within 3 s (Snapshot).
@@ -108,7 +109,9 @@ func (c *Policies) LoadFirst(ctx context.Context) bool {
 // pointer. The deliveries of a topic whose policy is not readable are held.
 func (c *Policies) open(doc store.Document, _ *Topic) (*Topic, error) {
 	stored, err := doc.Topic()
-	t := &Topic{Stored: stored, Resolved: stored.Policy.WithDefaults(c.defaults.Resolved)}
+	t := &Topic{
+		Stored: stored, Resolved: stored.Policy.WithDefaults(c.defaults.Resolved), Size: int64(len(doc.Value)),
+	}
 	if err == nil {
 		t.Credentials = c.opts.OpenCredentials(stored)
 		return t, nil

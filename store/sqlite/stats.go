@@ -94,7 +94,9 @@ func (s *Store) Usage(ctx context.Context, namespace string) (usage store.Usage,
 		usage = store.Usage{}
 		for name, t := range u.Mem.Topics {
 			if name.Namespace == namespace && !store.IsInternal(name.Name) {
-				usage = usage.Add(store.Usage{Jobs: t.Waiting + t.Running, Bytes: t.Bytes})
+				usage = usage.Add(store.Usage{
+					Jobs: t.Waiting + t.Running, Bytes: t.Bytes, KeptBytes: t.KeptDone.Bytes + t.KeptDead.Bytes,
+				})
 			}
 		}
 		return nil

@@ -152,7 +152,7 @@ func (s *modelShard) Totals(ctx context.Context, namespace string) (store.TopicS
 	return total, nil
 }
 
-// Usage counts the jobs that have not ended.
+// Usage counts jobs.
 func (s *modelShard) Usage(ctx context.Context, namespace string) (store.Usage, error) {
 	if _, err := s.model.open(ctx); err != nil {
 		return store.Usage{}, err
@@ -160,7 +160,11 @@ func (s *modelShard) Usage(ctx context.Context, namespace string) (store.Usage, 
 	defer s.model.mu.Unlock()
 	var usage store.Usage
 	for ref, r := range s.jobs {
-		if ref.Namespace == namespace && !isInternal(r.job.Topic) && !r.job.State.Ended() {
+		switch {
+		case ref.Namespace != namespace, isInternal(r.job.Topic):
+		case r.job.State.Ended():
+			usage.KeptBytes += store.JobBytes(&r.job.Spec)
+		default:
 			usage = usage.Add(store.Usage{Jobs: 1, Bytes: store.JobBytes(&r.job.Spec)})
 		}
 	}

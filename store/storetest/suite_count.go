@@ -51,11 +51,12 @@ var throttles = []struct {
 	}},
 }
 
-// usage returns the usage of the test's namespace, and requires that Totals has the same.
+// usage returns what the unfinished jobs of the test's namespace use, and requires that Totals has the same.
 func (s *suite) usage() store.Usage {
 	s.Helper()
 	usage, err := s.shard().Usage(s.Context(), s.queue.Namespace)
 	require.NoError(s, err)
+	usage.KeptBytes = 0
 	total, err := s.shard().Totals(s.Context(), s.queue.Namespace)
 	require.NoError(s, err)
 	require.Equal(s, store.Usage{Jobs: total.Scheduled + total.Ready + total.Running, Bytes: total.Bytes}, usage)
@@ -109,6 +110,38 @@ var countCases = []testCase{
 			require.NoError(s, err)
 		}
 		require.Zero(s, s.usage())
+	}},
+	{"Usage counts the bytes of ended jobs that are kept", func(s *suite) {
+		s.put(policy.Topic{KeepDead: keep(0)})
+		keeps := func(bodies int64, ids ...string) {
+			most := int64(0)
+			for _, id := range ids {
+				stored := s.get(id)
+				most += store.JobBytes(&stored.Spec)
+			}
+			usage, err := s.shard().Usage(s.Context(), s.queue.Namespace)
+			require.NoError(s, err)
+			require.GreaterOrEqual(s, usage.KeptBytes, bodies)
+			require.LessOrEqual(s, usage.KeptBytes, most)
+		}
+		large := func(n int) option { return body(strings.Repeat("x", n)) }
+		s.endJob("delivered", delivered, large(1000))
+		s.endJob("dead", dead, large(500))
+		s.insertNew(s.entry("cancelled", large(30_000), delayed(long)), s.entry("waits", large(7000), delayed(long)))
+		_, err := s.cancel("cancelled")
+		require.NoError(s, err)
+		mails := s.queueOf(s.queue.Namespace, "mails", 0)
+		s.insertNew(s.entry("other", large(200), in(mails)))
+		s.settleOne(s.claim(claimOf(mails)).Jobs[0], dead)
+		s.sweep()
+		keeps(31_200, "delivered", "cancelled", "other")
+		_, err = s.revive("other", long)
+		require.NoError(s, err)
+		keeps(31_000, "delivered", "cancelled")
+		s.recheck()
+		s.put(policy.Topic{KeepDelivered: keep(0)})
+		s.sweep()
+		keeps(0)
 	}},
 	{"Usage is the same after calls that changed nothing", func(s *suite) {
 		s.insertNew(s.entry("a"), s.entry("b", delayed(long)))

@@ -13,7 +13,7 @@ import (
 )
 
 // counterFields are the counters of a topic that Totals and Usage add up.
-var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c", "b"}
+var counterFields = []string{"reg", "ready", "claimed", "d", "x", "c", "b", "db", "xb", "cb"}
 
 // Totals adds up the counters of the topics that pages list, and counts the due jobs that are in no ready list, of all
 // lanes on the agenda.
@@ -88,7 +88,10 @@ func (s *Counts) Usage(ctx context.Context, namespace string) (usage store.Usage
 	err = s.eachTopics(ctx, namespace, func(names []string) error {
 		return s.eachCounters(ctx, names, func(c []string) {
 			jobs := layout.Num(c[0]) - layout.Num(c[3]) - layout.Num(c[4]) - layout.Num(c[5])
-			usage = usage.Add(store.Usage{Jobs: max(0, jobs), Bytes: max(0, layout.Num(c[6]))})
+			usage = usage.Add(store.Usage{
+				Jobs: max(0, jobs), Bytes: max(0, layout.Num(c[6])),
+				KeptBytes: max(0, layout.Num(c[7])+layout.Num(c[8])+layout.Num(c[9])),
+			})
 		})
 	})
 	if err != nil {
