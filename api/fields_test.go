@@ -154,8 +154,8 @@ func (f *field) rule() string {
 	}
 	text := func(tags string, of reflect.Type) string {
 		if tags == "target" { // its errors say which of its rules is violated
-			return fmt.Sprintf("a URL of http or https with a host, at most %d B, without user, password and fragment, "+
-				"its query escaped", job.MaxURL)
+			return fmt.Sprintf("a URL of http or https with a host, at most %d B, without user, password and "+
+				"fragment, its query escaped", job.MaxURL)
 		}
 		return regexp.MustCompile(`^must (be|have) | \([^)]*\)$`).ReplaceAllString(job.RuleOf(tags, of, unit), "")
 	}

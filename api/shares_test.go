@@ -242,7 +242,8 @@ func TestTable_LeavesRoomBesideANamespaceWithItsShare(t *testing.T) {
 func TestSearch_LeavesListsToOthersBetweenItsSteps(t *testing.T) {
 	const step = 50 * time.Millisecond
 	for _, search := range []struct{ target, body string }{
-		{"GET /v1/jobs?label=a:b&within=10s", ""}, {"GET /v1/dead?label=a:b&within=10s", ""},
+		{"GET /v1/jobs?label=a:b&within=10s", ""},
+		{"GET /v1/dead?label=a:b&within=10s", ""},
 		{"GET /v1/dead/groups?by=topic&within=10s", ""},
 		{"POST /v1/work?within=10s", `{"action": "purge", "where": {"all": true}, "dry_run": true}`},
 	} {

@@ -162,12 +162,14 @@ func TestQuota_BoundsSettingsOverAllProcesses(t *testing.T) {
 			return err
 		}
 		lane := func(d *fixture, name string) error {
-			_, err := d.ChangeLane(t.Context(), job.Queue{Namespace: "shop", Topic: "a", Lane: name}, store.ChangeOptions{},
+			q := job.Queue{Namespace: "shop", Topic: "a", Lane: name}
+			_, err := d.ChangeLane(t.Context(), q, store.ChangeOptions{},
 				func(l *policy.Lane) error { l.LaneConcurrency = 7; return nil })
 			return err
 		}
 		schedule := func(d *fixture, name string) error {
-			_, err := d.PutSchedule(t.Context(), "shop", name, store.ChangeOptions{}, every(time.Hour, job.Spec{URL: "https://a.example/"}))
+			_, err := d.PutSchedule(t.Context(), "shop", name, store.ChangeOptions{},
+				every(time.Hour, job.Spec{URL: "https://a.example/"}))
 			return err
 		}
 		url := func(p *policy.Topic) { p.URL = "https://shop.example/" }

@@ -45,7 +45,8 @@ func newQuotas(
 	countSettings func(ctx context.Context, namespace string) (store.Usage, error),
 ) *namespaceQuotas {
 	return &namespaceQuotas{
-		store: s, of: of, countSettings: countSettings, usages: make(map[string]*usage), settings: make(map[string]*usage),
+		store: s, of: of, countSettings: countSettings,
+		usages: make(map[string]*usage), settings: make(map[string]*usage),
 	}
 }
 

@@ -231,7 +231,8 @@ func fill(t *rapid.T, o transfer.Options) {
 	put(t, main, tenancy.KindToken, "default", "abcdefgh", `{"name":"api","role":"publish","namespace":"shop",`+
 		`"bodies":false,"hash":"c2VjcmV0","created_at":"2026-01-01T00:00:00Z"}`)
 	put(t, main, tenancy.KindLastUses, "default", "shop", `{"abcdefgh":1767225600}`)
-	put(t, main, store.KindSchedule, "default", "daily:eu", `{"Cron":"0 8 * * *","JobID":"rb:schedule:daily:x","Since":7}`)
+	put(t, main, store.KindSchedule, "default", "daily:eu",
+		`{"Cron":"0 8 * * *","JobID":"rb:schedule:daily:x","Since":7}`)
 	putTopic(t, main, "default", "ordered", policy.Topic{Ordered: true})
 	putTopic(t, main, "default", "orders",
 		policy.Topic{Paused: rapid.Bool().Draw(t, "paused"), Secrets: []policy.Secret{{ID: "1", Value: "plain:top"}}})

@@ -432,8 +432,8 @@ var plan = []row{
 		pkg:    "dispatcher/transfer",
 		reason: "moves jobs and settings between open stores by a file; knows neither engines nor files' names",
 		ours: []string{
-			"dispatcher/schedules", "dispatcher/seal", "dispatcher/tenancy", "dispatcher/work", "job", "policy", "store",
-			"store/router",
+			"dispatcher/schedules", "dispatcher/seal", "dispatcher/tenancy", "dispatcher/work", "job", "policy",
+			"store", "store/router",
 		},
 	},
 	{

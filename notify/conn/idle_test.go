@@ -15,7 +15,8 @@ import (
 // idleConnTo returns a connection to a host, and a function that reports whether it was closed.
 func idleConnTo(addr string) (*idleConn, func() bool) {
 	near, _ := net.Pipe()
-	return &idleConn{Conn: h1.NewConn(near), route: route{addr: addr}}, func() bool { return near.SetDeadline(time.Time{}) != nil }
+	conn := &idleConn{Conn: h1.NewConn(near), route: route{addr: addr}}
+	return conn, func() bool { return near.SetDeadline(time.Time{}) != nil }
 }
 
 func TestIdle_ReusesTheConnectionUsedLast(t *testing.T) {
@@ -129,7 +130,8 @@ func TestIdle_ClosesConnectionsClosedByReceivers(t *testing.T) {
 	defer i.close()
 	near, far := tcpPair(t)
 	other, _ := tcpPair(t)
-	closed, open := &idleConn{Conn: h1.NewConn(near), route: route{addr: "a:80"}}, &idleConn{Conn: h1.NewConn(other), route: route{addr: "a:80"}}
+	closed := &idleConn{Conn: h1.NewConn(near), route: route{addr: "a:80"}}
+	open := &idleConn{Conn: h1.NewConn(other), route: route{addr: "a:80"}}
 	i.put(closed, idleTimeout)
 	i.put(open, idleTimeout)
 	i.sweep()

@@ -106,9 +106,9 @@ func (s *Scheduler) startOf(l *Lane, topicPolicy policy.Topic, now time.Time) *J
 	return j
 }
 
-// Next returns the job that a worker goes on with after another: the next of the same lane, whose connection is idle now,
-// for up to maxLaneBatch jobs in a row, else one of the lane whose turn it is. The worker leaves the topic when it is nil:
-// there is no job, or the topic has more workers than it may.
+// Next returns the job that a worker goes on with after another: the next of the same lane, whose connection is idle
+// now, for up to maxLaneBatch jobs in a row, else one of the lane whose turn it is. The worker leaves the topic when it
+// is nil: there is no job, or the topic has more workers than it may.
 func (s *Scheduler) Next(after *Job, now time.Time) *Job {
 	l := after.Lane
 	t := l.topic

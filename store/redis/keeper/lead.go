@@ -91,9 +91,9 @@ const (
 	policiesPause   = 5 * time.Second
 )
 
-// copyNewer copies the policies when their revision changed. It looks every policiesPause: only a writer that died leaves
-// something to copy. While the policies are unavailable (on a cluster they may be on another server), the shard keeps its
-// limits and is carried.
+// copyNewer copies the policies when their revision changed. It looks every policiesPause: only a writer that died
+// leaves something to copy. While the policies are unavailable (on a cluster they may be on another server), the shard
+// keeps its limits and is carried.
 func (l *leadership) copyNewer(ctx context.Context) error {
 	if l.keeper.process.elapsed() < l.again {
 		return nil
