@@ -93,7 +93,7 @@ func (s *sharedService) Groups(_ context.Context, _ store.Filter, by store.Group
 type shares struct {
 	*sharedService
 	server *http.Server
-	ctx    context.Context //nolint:containedctx // that of a test's requests
+	ctx    context.Context
 }
 
 func newShares(ctx context.Context, s *sharedService, bound int) *shares {

@@ -19,8 +19,8 @@ type Counts interface {
 	// has removed. Its Topic is empty.
 	Totals(ctx context.Context, namespace string) (TopicStats, error)
 
-	// Usage sums what the jobs of a namespace use, of all topics but those of GroupInternal. It reads counters only: its
-	// cost grows with the topics, not with jobs or lanes.
+	// Usage sums what the jobs of a namespace use, of all topics but those of GroupInternal. It reads counters only:
+	// its cost grows with the topics, not with jobs or lanes.
 	Usage(ctx context.Context, namespace string) (Usage, error)
 
 	// LaneStats counts the unfinished jobs of a topic's lanes, in order of name, at most limit lanes after the name

@@ -14,7 +14,7 @@ func TestSharedToken_IsMadeOfWhatTheCallSays(t *testing.T) {
 	require.NotEqual(t, first, second)
 	require.True(t, first.IsShared())
 	require.False(t, store.NewLeaseOwner().NewToken().IsShared())
-	require.Equal(t, first.Item(1), first.Item(1))
+	require.Equal(t, store.SharedToken(make([]byte, 32)).Item(1), first.Item(1))
 	require.NotEqual(t, first.Item(1), first.Item(2))
 	require.NotEqual(t, first.Item(1), second.Item(1))
 	require.True(t, store.NewToken().Item(1).IsShared())

@@ -54,11 +54,9 @@ func (e *FullError) Error() string {
 	if e.of.ofStore {
 		who = "the store of the namespace, which others must not wait for,"
 	}
-	switch {
-	case e.of.name == "":
+	if e.of.name == "" {
 		return fmt.Sprintf("too many %s: this process has room for %s; %s", e.Name, count(e.whole), e.Advice)
-	default:
-		return fmt.Sprintf("too many %s: %s holds its share of %s; this process leaves the rest of %s to others; %s",
-			e.Name, who, count(e.held), count(e.whole), e.Advice)
 	}
+	return fmt.Sprintf("too many %s: %s holds its share of %s; this process leaves the rest of %s to others; %s",
+		e.Name, who, count(e.held), count(e.whole), e.Advice)
 }
