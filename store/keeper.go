@@ -52,7 +52,7 @@ type Leadership interface {
 // CarryOptions bounds one Carry.
 type CarryOptions struct {
 	// Lead is the carrier lock that the round extends first, in the same round trip; nil: none. ErrNotLeader: it was
-	// lost, and nothing was done.
+	// lost, and no queue was changed.
 	Lead Leadership
 	// Queues bounds the agenda's queues to process; zero: 128.
 	Queues int

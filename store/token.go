@@ -27,10 +27,15 @@ func SharedToken(hash []byte) Token {
 // IsShared reports whether any process can repeat the call, also after a restart.
 func (t Token) IsShared() bool { return strings.HasPrefix(string(t), sharedPrefix) }
 
-// Item returns the token of a call that is made for item i of this one alone. It is shared, and always the same.
+// Item returns the token of a call that is made for item i of this one alone, always the same. It is shared if this one
+// is.
 func (t Token) Item(i int) Token {
 	hash := sha256.Sum256(strconv.AppendInt([]byte(t), int64(i), 10))
-	return SharedToken(hash[:])
+	item := SharedToken(hash[:])
+	if !t.IsShared() {
+		item = Token(t.Owner()) + item[1:][:len(item)-LeaseOwnerLength]
+	}
+	return item
 }
 
 // LeaseOwner identifies a process that claims jobs: 10 random characters. Its tokens begin with it.

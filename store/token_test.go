@@ -17,7 +17,11 @@ func TestSharedToken_IsMadeOfWhatTheCallSays(t *testing.T) {
 	require.Equal(t, store.SharedToken(make([]byte, 32)).Item(1), first.Item(1))
 	require.NotEqual(t, first.Item(1), first.Item(2))
 	require.NotEqual(t, first.Item(1), second.Item(1))
-	require.True(t, store.NewToken().Item(1).IsShared())
+	own := store.NewToken()
+	require.False(t, own.Item(1).IsShared())
+	require.Equal(t, own.Item(1), own.Item(1)[:len(own)])
+	require.Equal(t, own.Owner(), own.Item(1).Owner())
+	require.NotEqual(t, own.Item(1), own.Item(2))
 }
 
 func TestToken_NamesItsLeaseOwner(t *testing.T) {

@@ -22,11 +22,11 @@ type descriptorPlan struct {
 	api        int // connections to the API
 	waiting    int // of these, requests that wait for the end of a job or for jobs to lease
 	deliveries int // attempts in flight
-	idle       int // kept-alive connections to receivers
+	idle       int // idle connections to receivers, of each of two kinds
 }
 
 // planDescriptors gives the API a quarter, or three quarters in a process without deliveries: an idle connection costs
-// about 20 KB. Deliveries get the rest, up to a third of it for idle connections.
+// about 20 KB. Deliveries get the rest, up to half of it for idle connections: a quarter for those of each kind.
 func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p := descriptorPlan{
 		limit: limit, api: capacity.Requests.Whole, waiting: capacity.Waits.Whole,
@@ -42,11 +42,11 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p.api = max(min(share, capacity.Requests.Whole), minAPIConns)
 	p.waiting = min(p.api/2, capacity.Waits.Whole)
 	p.deliveries = max(limit-limits.MaxConnections(p.api)-stores*storeDescriptors, 0)
-	p.idle = max(min(p.deliveries/3, maxIdleConns), 1)
+	p.idle = max(min(p.deliveries/4, maxIdleConns), 1)
 	return p
 }
 
-// maxIdleConns is the largest number of idle connections to receivers.
+// maxIdleConns is the largest number of idle connections to receivers, over plain HTTP and over https each.
 const maxIdleConns = 4096
 
 // log logs the plan, and warns when deliveries would run out of descriptors before workers.

@@ -235,16 +235,19 @@ func TestLead_CopiesAPartlyWrittenPolicy(t *testing.T) {
 }
 
 func TestLead_CopiesAPartlyWrittenPolicyWhileHeld(t *testing.T) {
-	s, _, extend := leader(t)
+	s, l, wait := leader(t)
 	insert(t, s, entry("a"))
 	_, err := store.PutTopic(t.Context(), s,
 		store.Topic{Namespace: lane.Namespace, Name: lane.Topic, Policy: policy.Topic{Paused: true}})
 	require.NoError(t, err)
 	require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err()) // as if the copy had not been made
-	extend()
+	wait()
+	_, err = s.Shards()[0].Carry(t.Context(), store.NewToken(), store.CarryOptions{Lead: l})
+	require.NoError(t, err)
 	require.Empty(t, claimAll(t, s, 1).Jobs)
 	require.NoError(t, s.Client.Del(t.Context(), s.shards[0].Keys.Limits).Err())
-	extend()
+	wait()
+	require.NoError(t, l.Extend(t.Context()))
 	require.Len(t, claimAll(t, s, 1).Jobs, 1, "nothing was written since, nothing is copied")
 }
 

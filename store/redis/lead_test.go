@@ -43,20 +43,21 @@ func (w *without) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// leader takes the lead of a store's first shard. extend extends it when the policies are due to be read again.
-func leader(t *testing.T) (s *Store, l store.Leadership, extend func()) {
+// leader takes the lead of a store's first shard. wait waits until the policies are due to be read again.
+func leader(t *testing.T) (s *Store, l store.Leadership, wait func()) {
 	var passed time.Duration
 	s = open(t, Options{URL: redistest.Start(t).URL(), elapsed: func() time.Duration { return passed }})
 	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	return s, l, func() {
-		passed += 5 * time.Second
-		require.NoError(t, l.Extend(t.Context()))
-	}
+	return s, l, func() { passed += 5 * time.Second }
 }
 
 func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
-	s, l, extend := leader(t)
+	s, l, wait := leader(t)
+	extend := func() {
+		wait()
+		require.NoError(t, l.Extend(t.Context()))
+	}
 	insert(t, s, entry("a"))
 	put := func(name string, paused bool) {
 		_, err := store.PutTopic(t.Context(), s,
@@ -93,7 +94,11 @@ func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
 }
 
 func TestLead_CopiesChangedPoliciesOnly(t *testing.T) {
-	s, l, extend := leader(t)
+	s, l, wait := leader(t)
+	extend := func() {
+		wait()
+		require.NoError(t, l.Extend(t.Context()))
+	}
 	topic := func(name string, paused bool) store.Topic {
 		return store.Topic{Namespace: lane.Namespace, Name: name, Policy: policy.Topic{Paused: paused}}
 	}

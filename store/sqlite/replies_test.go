@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ func TestSettle_KeepsRepliesToSharedTokensForAMinute(t *testing.T) {
 	require.Len(t, held, perMinute*minutes)
 	again := func(i int) error {
 		items := []store.Settlement{settlementOf(held[i], deliveredVerdict)}
-		errs, _, err := s.Settle(t.Context(), store.Token(fmt.Sprint(i)).Item(0), items, nil)
+		errs, _, err := s.Settle(t.Context(), store.SharedToken(make([]byte, 16)).Item(i), items, nil)
 		require.NoError(t, err)
 		return errs[0]
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -98,7 +99,8 @@ func (p *engineAndModel) reopen(*rapid.T) {
 	p.nextInstant()
 	var ends []store.Settlement
 	var answers []error
-	token := func(i int) store.Token { return store.Token(p.namespace).Item(p.ends + i) }
+	hash := sha256.Sum256([]byte(p.namespace))
+	token := func(i int) store.Token { return store.SharedToken(hash[:]).Item(p.ends + i) }
 	for _, l := range p.leases {
 		v := policy.Verdict{Kind: rapid.SampledFrom([]policy.Kind{policy.Again, policy.Released}).Draw(p.T,
 			"verdict"), Wait: p.wait(true)}

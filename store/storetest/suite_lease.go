@@ -215,7 +215,7 @@ var leaseCases = []testCase{
 			items = append(items, settlement(h, verdicts[i]))
 		}
 		items[5].Lease = store.NewToken()
-		token := store.NewToken().Item(0)
+		token := store.SharedToken([]byte(store.NewToken()))
 		check := func() {
 			errs, _, err := s.shard().Settle(s.Context(), token, items, nil)
 			require.NoError(s, err)

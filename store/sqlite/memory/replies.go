@@ -62,6 +62,7 @@ func AppendReply(b []byte, token store.Token, refused []error) []byte {
 // Restore adds stored replies, as if they were given now.
 func (m *Replies) Restore(stored string, now int64) {
 	for line := range strings.Lines(stored) {
+		m.forget(now)
 		token, answers, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		refused := make([]error, len(answers))
 		for i := range answers {
