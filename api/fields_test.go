@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ type field struct {
 	key      string // as extras has it
 	validate string // its tags of the validator
 	text     string // what it is, in sentences
-	unset    string // its default
+	unset    string // its default, with values in backquotes
 }
 
 // fieldsOf returns the fields of a struct in the order of its members.
@@ -50,7 +51,8 @@ func fieldsOf(t testing.TB, of reflect.Type) (all []field) {
 				if unset = cmp.Or(unset, m.Or()); unset == "" && !m.Is("answer") {
 					unset = builtin(t, owner)[name]
 				}
-				all = append(all, field{m, key, f.Tag.Get("validate"), text, unset})
+				validate := f.Tag.Get("validate")
+				all = append(all, field{m, key, validate, text, markedDefault(unset, validate)})
 			case f.Anonymous && f.Type.Kind() == reflect.Struct, options == "inline":
 				visit(f.Type)
 			}
@@ -127,6 +129,16 @@ func builtin(t testing.TB, of reflect.Type) map[string]string {
 	return found
 }
 
+// markedDefault returns a default in backquotes if it is a value.
+func markedDefault(unset, validate string) string {
+	words, _ := tag(job.Tags(validate), "oneof")
+	isValue := regexp.MustCompile(`^([0-9[{]|true$|false$)`).MatchString(unset)
+	if isValue || unset != "" && slices.Contains(strings.Fields(words), unset) {
+		return "`" + unset + "`"
+	}
+	return unset
+}
+
 // tag returns the value of a tag of the validator, and whether there is one with the name.
 func tag(tags, name string) (value string, is bool) {
 	m := regexp.MustCompile(`(?:^|,)` + name + `(?:=([^,]*))?(?:,|$)`).FindStringSubmatch(tags)
@@ -142,7 +154,7 @@ func (f *field) rules() (own, ofElements string) {
 	return regexp.MustCompile(`^(omitempty|omitnil),?`).ReplaceAllString(own, ""), ofElements
 }
 
-// rule returns the rule of the field's values as a sentence; empty: it has none.
+// rule returns the rule of the field's values as a sentence, with backquotes as in comments; empty: it has none.
 func (f *field) rule() string {
 	own, ofElements := f.rules()
 	of, unit := f.Type, ""
@@ -161,7 +173,7 @@ func (f *field) rule() string {
 	}
 	var parts []string
 	words, isChoice := tag(job.Tags(own), "oneof")
-	if word, _, _ := strings.Cut(words, " "); own != "" && !(isChoice && strings.Contains(f.text, word+":")) {
+	if word, _, _ := strings.Cut(words, " "); own != "" && !(isChoice && strings.Contains(f.text, "`"+word+"`:")) {
 		parts = append(parts, text(own, of))
 	}
 	if ofElements != "" {
@@ -170,7 +182,14 @@ func (f *field) rule() string {
 	if note := notes[of]; note != "" && len(parts) == 0 {
 		parts = append(parts, note)
 	}
-	return sentence(strings.Join(parts, ", "))
+	return sentence(marked(strings.Join(parts, ", ")))
+}
+
+// marked returns a rule with values and characters in backquotes.
+func marked(rule string) string {
+	rule = regexp.MustCompile(`\bof (.*0-9.*) and -`).ReplaceAllString(rule, "of `$1 -`")
+	rule = regexp.MustCompile(`\b(beginning with|neither|nor) ([^ ,]+)`).ReplaceAllString(rule, "$1 `$2`")
+	return regexp.MustCompile(`"[^"]+"`).ReplaceAllString(rule, "`$0`")
 }
 
 // sentence returns a text with a capital letter and a full stop.

@@ -207,10 +207,7 @@ func (c schemaWriter) property(f field, m *mark) string {
 		s := c.shapeOf(f, m.use)
 		parts, text = s.parts(), f.text
 		if m.use != answerUse {
-			text = join(text, s.rule, unsetText(f, s))
-		}
-		if m.use == editUse && !s.null {
-			text = join(text, "Cannot be null.")
+			text = join(text, s.rule, unsetText(f, s, m.use))
 		}
 	}
 	description := ""
@@ -235,10 +232,15 @@ func (c schemaWriter) property(f field, m *mark) string {
 
 func isEmpty(text string) bool { return text == "" }
 
-// unsetText returns the sentence about a default.
-func unsetText(f field, s shape) string {
-	if f.unset == "" || s.isDefault {
+// unsetText returns the sentence about a default. What an edit leaves out stays as it is; only null is the default.
+func unsetText(f field, s shape, u use) string {
+	switch {
+	case u == editUse && !s.null:
+		return "Cannot be null."
+	case f.unset == "" || s.isDefault:
 		return ""
+	case u == editUse:
+		return "Null: " + f.unset + "."
 	}
 	return "Default: " + f.unset + "."
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ringback/ringback/job"
 )
 
 // A table of the docs whose rows are members begins with a mark as schemas have: see use. A row with another first cell
@@ -19,11 +17,7 @@ import (
 //
 //	[`breaker`]: breakers.md
 
-var (
-	tablePattern = regexp.MustCompile(`(?m)^<!-- .*: rows written by make generate -->\n\n((?:\|.*\n)+)`)
-	// codePattern matches what is code in a text: JSON, and names and values with an underscore.
-	codePattern = regexp.MustCompile(`"[^"]+"|\{.*\}|\[".*"\]|\b[a-z]+(?:_[a-z]+)+\b`)
-)
+var tablePattern = regexp.MustCompile(`(?m)^<!-- .*: rows written by make generate -->\n\n((?:\|.*\n)+)`)
 
 func TestDocs_TablesAreThoseOfTheTypes(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
@@ -70,23 +64,20 @@ func tableOf(m *mark, fields []field, table, page string) string {
 		if strings.Contains(page, "\n["+name+"]: ") {
 			name = "[" + name + "]"
 		}
-		text := codePattern.ReplaceAllString(join(f.text, f.rule()), "`$0`")
 		if m.use == answerUse {
-			fmt.Fprintf(&b, "| %s | %s |\n", name, codePattern.ReplaceAllString(f.text, "`$0`"))
+			fmt.Fprintf(&b, "| %s | %s |\n", name, f.text)
 		} else {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, unsetCell(f), text)
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, unsetCell(f), join(f.text, f.rule()))
 		}
 		b.WriteString(byHand[f.Name])
 	}
 	return b.String()
 }
 
-// unsetCell returns the default of a field as a cell.
+// unsetCell returns the default of a field, or else what null is, as a cell.
 func unsetCell(f field) string {
-	words, _ := tag(job.Tags(f.validate), "oneof")
-	isValue := regexp.MustCompile(`^([0-9[{]|true$|false$)`).MatchString(f.unset)
-	if isValue || f.unset != "" && slices.Contains(strings.Fields(words), f.unset) {
-		return "`" + f.unset + "`"
+	if null := regexp.MustCompile(`Null(?: or empty)?: ([^.]*)\.`).FindStringSubmatch(f.text); null != nil {
+		return null[1]
 	}
-	return codePattern.ReplaceAllString(f.unset, "`$0`")
+	return f.unset
 }

@@ -154,7 +154,7 @@ type listJobs struct {
 type editJob struct {
 	jobID
 	bodyFlag
-	editableFlags
+	editFlags
 	unsetFlag
 	conditional
 	call

@@ -51,9 +51,8 @@ func (m *moment) Decode(ctx *kong.DecodeContext) error {
 
 // newJobFlags are the flags of a new job.
 type newJobFlags struct {
-	fixedFlags
+	newFlags
 	bodyFlag
-	editableFlags
 }
 
 // waitFlags are the flags of commands that wait for the end of a job.

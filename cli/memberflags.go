@@ -2,31 +2,23 @@
 
 package cli
 
-// fixedFlags are the members of a new job that no edit changes.
-type fixedFlags struct {
-	// Makes the registration safe to repeat: the same id registers one job. Default: a new one.
+// newFlags are the members of a new job.
+type newFlags struct {
+	// The id of the job, which makes its registration safe to repeat: the same id registers one job. Default: a generated one.
 	ID string `name:"id" placeholder:"ID"`
-	// The class of the job, whose policy applies. Default: "default".
+	// The class of the job, whose policy applies. Default: default.
 	Topic string `name:"topic" placeholder:"TOPIC"`
 	// Isolates the job's receiver from others of the topic. Default: the URL's host:port.
 	Lane string `name:"lane" placeholder:"LANE"`
-	// The HTTP method of the request. POST, PUT, PATCH, GET or DELETE. Default: POST.
-	Method string `name:"method" short:"X" placeholder:"METHOD"`
-	// The callback that is sent when the job is delivered, with the type job.delivered. Default: the topic's.
-	OnDelivered string `name:"on-delivered" placeholder:"URL"`
-	// The callback that is sent when the job dies, with the type job.dead. Default: the topic's.
-	OnDead string `name:"on-dead" placeholder:"URL"`
-}
-
-// editableFlags are the members of a job that an edit changes.
-type editableFlags struct {
 	// Where the job is sent. Default: that of the lane, else of the topic.
 	URL string `name:"url" placeholder:"URL"`
+	// The HTTP method of the request. POST, PUT, PATCH, GET or DELETE. Default: POST.
+	Method string `name:"method" short:"X" placeholder:"METHOD"`
 	// The headers of the request. Repeatable. Default: those of the lane and the topic.
 	Header []string `name:"header" short:"H" sep:"none" in:"headers" field:"headers" placeholder:"NAME: VALUE"`
-	// The media type of the body, which changes only together with a body. Default: application/json, text/plain or application/octet-stream, by the kind of body.
+	// The header Content-Type, which says what the body is. Default: application/json, text/plain or application/octet-stream, by the kind of body.
 	ContentType string `name:"content-type" placeholder:"TYPE"`
-	// Strings by name, to find the job with. Repeatable.
+	// Names and values to find the job by. Repeatable.
 	Labels map[string]string `name:"label" mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
 	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d. Default: the topic's.
 	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
@@ -34,13 +26,43 @@ type editableFlags struct {
 	Retries *int `name:"retries" placeholder:"N"`
 	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the topic's.
 	Timeout string `name:"timeout" placeholder:"DURATION"`
-	// The time until the first attempt, by the store's clock. 0s to 3653d. Default: now.
+	// The callback that is sent when the job is delivered, with the type job.delivered. Default: the topic's.
+	OnDelivered string `name:"on-delivered" placeholder:"URL"`
+	// The callback that is sent when the job dies, with the type job.dead. Default: the topic's.
+	OnDead string `name:"on-dead" placeholder:"URL"`
+	// The time until the next attempt (of a new job: the first), such as 90s, 1h30m or 2d. 0s to 3653d. Default: now.
 	Delay string `name:"delay" placeholder:"DURATION"`
-	// The time of the first attempt, instead of delay. Such as 2030-01-31T08:00:00Z. Default: now.
+	// The time of the next attempt (of a new job: the first). Such as 2030-01-31T08:00:00Z. Default: now.
 	RunAt string `name:"run-at" placeholder:"TIME"`
-	// The time from the registration to the expiry. 1ms to 7306d. Default: never.
+	// The time from this request to the expiry. 1ms to 7306d. Default: never.
 	ExpiresIn string `name:"expires-in" placeholder:"DURATION"`
-	// The time of the expiry, instead of expires-in: no attempt starts after it. Such as 2030-01-31T08:00:00Z. Default: never.
+	// The time of the expiry: no attempt starts after it. Such as 2030-01-31T08:00:00Z. Default: never.
+	ExpiresAt string `name:"expires-at" placeholder:"TIME"`
+}
+
+// editFlags are the members of a job that an edit changes.
+type editFlags struct {
+	// Where the job is sent.
+	URL string `name:"url" placeholder:"URL"`
+	// The headers of the request. Repeatable.
+	Header []string `name:"header" short:"H" sep:"none" in:"headers" field:"headers" placeholder:"NAME: VALUE"`
+	// The header Content-Type, which says what the body is.
+	ContentType string `name:"content-type" placeholder:"TYPE"`
+	// Names and values to find the job by. Repeatable.
+	Labels map[string]string `name:"label" mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
+	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d.
+	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
+	// The number of attempts after the first. 0 to 1000.
+	Retries *int `name:"retries" placeholder:"N"`
+	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m.
+	Timeout string `name:"timeout" placeholder:"DURATION"`
+	// The time until the next attempt (of a new job: the first), such as 90s, 1h30m or 2d. 0s to 3653d.
+	Delay string `name:"delay" placeholder:"DURATION"`
+	// The time of the next attempt (of a new job: the first). Such as 2030-01-31T08:00:00Z.
+	RunAt string `name:"run-at" placeholder:"TIME"`
+	// The time from this request to the expiry. 1ms to 7306d.
+	ExpiresIn string `name:"expires-in" placeholder:"DURATION"`
+	// The time of the expiry: no attempt starts after it. Such as 2030-01-31T08:00:00Z.
 	ExpiresAt string `name:"expires-at" placeholder:"TIME"`
 }
 
@@ -58,7 +80,7 @@ type policyFlags struct {
 	Retries *int `name:"retries" placeholder:"N"`
 	// Lengthens each wait by a random share of up to this much. 0 to 1. Default: 0.1.
 	Jitter *float64 `name:"jitter" placeholder:"N"`
-	// The maximum age of a job, counted from when it was first due. 1ms to 3653d. Default: the span of the ladder + 24h, which ends no job before a first failed attempt; none if deliver is pull or handler.
+	// The maximum age of a job, counted from when it was first due. 1ms to 3653d. Default: the span of the ladder + 24h.
 	MaxAge string `name:"max-age" placeholder:"DURATION"`
 }
 

@@ -62,10 +62,10 @@ type Ref struct {
 // Queue identifies a queue, which has its own due, ready and claimed sets. No part contains a slash.
 type Queue struct {
 	Namespace string `json:"namespace,omitzero"`
-	// Topic is the class of the job, whose policy applies. Default: "default".
+	// Topic is the class of the job, whose policy applies. Default: `default`.
 	Topic string `json:"topic,omitzero" api:"topic,always" validate:"omitempty,topic"`
-	// Lane isolates the job's receiver from others of the topic. An internationalised host is written in ASCII (xn--…).
-	// Default: the URL's host:port.
+	// Lane isolates the job's receiver from others of the topic. An internationalised host is written in ASCII
+	// (`xn--…`). Default: the URL's `host:port`.
 	Lane string `json:"lane,omitzero" api:"lane,always" validate:"omitempty,lane"`
 }
 
@@ -93,10 +93,10 @@ const ReasonCancelled policy.Reason = "cancelled"
 
 // Progress is a job's progress, written by the store only. Times are in whole milliseconds, UTC, by the store's clock.
 type Progress struct {
-	// State is scheduled, ready or running, and in the end delivered, dead or cancelled.
+	// State is `scheduled`, `ready` or `running`, and in the end `delivered`, `dead` or `cancelled`.
 	State State `json:"state" api:"state,always"`
-	// Reason is why the job ended. Of a dead job it is exhausted, expired, max_age, gave_up, nonretryable, blocked or
-	// invalid, of a cancelled one cancelled.
+	// Reason is why the job ended. Of a dead job it is `exhausted`, `expired`, `max_age`, `gave_up`, `nonretryable`,
+	// `blocked` or `invalid`, of a cancelled one `cancelled`.
 	Reason policy.Reason `json:"reason,omitzero" api:"reason"`
 	// Attempts is the number of ended attempts over all revivals, without released ones.
 	Attempts int `json:"attempts,omitzero" api:"attempts_made,always"`
@@ -112,7 +112,7 @@ type Progress struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero" api:"expires_at"`
 	// FinishedAt is when the job was delivered, died or was cancelled.
 	FinishedAt time.Time `json:"finished_at,omitzero" api:"ended_at"`
-	// Version grows with every change by a client; also the ETag.
+	// Version grows with every change by a client; also the `ETag`.
 	//
 	// It starts at 1. The changes are accepted edits, runs, revivals and cancellations (also requested ones).
 	Version int64 `json:"version" api:"revision,always"`
@@ -223,10 +223,10 @@ const (
 // Event is a change of a job by a client. JSON returns its stored form.
 type Event struct {
 	At time.Time `api:"at,always"` // in whole milliseconds
-	// Kind is what the client did. cancelled: also requested while the job was running.
+	// Kind is what the client did. `cancelled`: also requested while the job was running.
 	Kind EventKind `api:"kind,always"`
-	// Fields are the fields that an edit changed. A new body is body, in any form; a new due time is run_at, a new
-	// expiry expires_at. Null: it is not an edit.
+	// Fields are the fields that an edit changed. A new body is `body`, in any form; a new due time is `run_at`, a new
+	// expiry `expires_at`. Null: it is not an edit.
 	Fields []string `api:"fields"` // at most MaxFields
 	// Actor is who made the change. Null if unknown.
 	Actor string `api:"actor"` // at most MaxActor bytes

@@ -13,8 +13,9 @@ import (
 //
 // The comment of the field is the member's text for users: make generate writes it to openapi.yaml, the tables of the
 // docs and the flags of commands. It is the first paragraph, without the name of the field and is or are behind it; its
-// first sentence stands alone in a flag's help. In it, null is the zero value, other members have the names of the API,
-// and the end may be "Default: …" with what applies if a request has no value. Bounds are those of the tag validate.
+// first sentence stands alone in a flag's help. It holds for requests and answers alike. In it, null is the zero value,
+// names and values of the API are in backquotes, and the end may be "Default: …" with what applies if a request that
+// makes something has no value; what follows a semicolon there is not for flags. Bounds are those of the tag validate.
 // What only programmers need is another paragraph, or stands behind the field.
 //
 //	inline    the members of the field, a struct, are members of its parent

@@ -4,12 +4,12 @@ import "github.com/ringback/ringback/policy"
 
 // Namespace is a namespace: its jobs, topics and lanes are apart from those of others with the same names.
 type Namespace struct {
-	// Name is ignored in a PUT.
+	// Name is the name of the namespace. A PUT ignores it.
 	Name string `json:"-" api:"namespace,answer,always" validate:"omitempty,namespace"`
-	// Revision grows with every change. 0: the namespace default, which was never put.
+	// Revision grows with every change. 0: the namespace `default`, which was never put.
 	Revision int64 `json:"-" api:"revision,answer,always"`
-	// Store is the store with the namespace's jobs and settings: main, or one of --store NAME=URL. It never changes
-	// after the creation. Default: main.
+	// Store is the store with the namespace's jobs and settings: `main`, or one of `--store NAME=URL`. It never changes
+	// after the creation. Default: `main`, or the one that it has.
 	Store string `json:"store,omitempty" api:"store,always" validate:"omitempty,namespace"`
 	// Quota bounds what the namespace uses.
 	Quota Quota `json:"quota,omitzero" api:"quota,always"`
@@ -44,6 +44,6 @@ type Quota struct {
 	Settings int64 `json:"settings,omitempty" api:"settings" validate:"omitempty,min=1"`
 	// SettingsBytes is the size of these settings as they are stored. Null: any size.
 	SettingsBytes int64 `json:"settings_bytes,omitempty" api:"settings_bytes,size" validate:"omitempty,min=1"`
-	// Rate is that of registrations in all processes together, such as 500/s. Null: any rate.
+	// Rate is the rate of registrations, all processes together, such as `500/s`. Null: any rate.
 	Rate policy.Rate `json:"rate,omitzero" api:"rate"`
 }

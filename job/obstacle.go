@@ -124,8 +124,8 @@ func (c ObstacleCode) Severity() Severity { return obstacles[c].severity }
 // Remedy is a request about a job, a lane or a topic: see the commands and buttons of its action.
 type Remedy struct {
 	// Action is what the request does: run or edit a job; resume a topic or a lane, set some of its settings, or put
-	// them all, since they are not readable; lease from a topic. Each but lease is a command, such as ringback lane
-	// resume. More may follow.
+	// them all, since they are not readable; lease from a topic. Each but lease is a command, such as `ringback lane
+	// resume`. More may follow.
 	Action RemedyAction `api:"action,always"` // empty: there is no remedy
 	Topic  string       `api:"topic,always"`
 	// Lane is the lane that the request is about. Null: it is about the topic.

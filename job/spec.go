@@ -28,8 +28,8 @@ func (k BodyKind) ContentType() string { return contentTypes[k] }
 // Spec is a job's specification. Ladder, Retries and Timeout are in the embedded Terms. Its JSON form is that of
 // exports and of the documents and jobs that contain one. Headers with secrets are in it as they are stored.
 type Spec struct {
-	// ID makes the registration safe to repeat: the same id registers one job. The header Idempotency-Key may have it
-	// instead. Default: a new one.
+	// ID is the id of the job, which makes its registration safe to repeat: the same id registers one job. You can send
+	// it as the header `Idempotency-Key` instead. Default: a generated one.
 	ID    string `json:"id,omitzero" api:"id,always" validate:"omitempty,id"`
 	Queue        // topic and lane never change after registration
 
@@ -39,18 +39,18 @@ type Spec struct {
 	Method string `json:"method,omitzero" api:"method,or=POST" validate:"omitempty,method"`
 	// Header is the headers of the request. Default: those of the lane and the topic.
 	Header map[string][]string `json:"headers,omitzero" api:"headers,nullable"`
-	// ContentType is the media type of the body, which changes only together with a body. Default: application/json,
-	// text/plain or application/octet-stream, by the kind of body.
+	// ContentType is the header `Content-Type`, which says what the body is. An edit changes it only together with a
+	// body. Default: `application/json`, `text/plain` or `application/octet-stream`, by the kind of body.
 	ContentType string   `json:"content_type,omitzero" api:"content_type,editable" validate:"omitempty,media_type"`
 	BodyKind    BodyKind `json:"body_kind,omitzero"`
 	Body        []byte   `json:"body,omitzero"`
-	// Labels are strings by name, to find the job with. Default: none.
+	// Labels are names and values to find the job by. Default: none.
 	Labels map[string]string `json:"labels,omitzero" api:"labels,nullable"`
 
 	policy.Terms
 
-	// Kind is set for a job that Ringback created: callback (about the end of a job), backlog (about that of a topic),
-	// work (bulk work) or schedule (makes the ticks of a schedule).
+	// Kind is what the job is for, if Ringback created it. `callback`: reports the end of a job. `backlog`: reports a
+	// topic's backlog. `work`: does bulk work. `schedule`: makes ticks. Null: a client registered it.
 	Kind string `json:"kind,omitzero" api:"kind,answer"`
 	// Origin is what a callback is about: the id of the job, or the name of the topic.
 	Origin string `json:"origin,omitzero" api:"origin,answer"`
@@ -82,17 +82,19 @@ func (s Spec) Ref() Ref { return Ref{s.Namespace, s.ID} }
 // New is a job to be registered.
 type New struct {
 	Spec
-	// Delay is the time until the first attempt, by the store's clock. Default: now.
+	// Delay is the time until the next attempt (of a new job: the first), such as `90s`, `1h30m` or `2d`. It counts by
+	// the store's clock. Default: now.
 	Delay time.Duration `api:"delay,editable" validate:"ahead"`
-	// RunAt is the time of the first attempt, instead of delay. It is at most ten years ahead, and in the past means
-	// now. Default: now.
+	// RunAt is the time of the next attempt (of a new job: the first). At most ten years ahead; a time in the past
+	// means now. Cannot be combined with `delay`. Default: now.
 	RunAt time.Time `api:"run_at,editable"`
-	// ExpiresIn is the time from the registration to the expiry. No attempt starts and no retry is scheduled after it:
-	// the job dies with the reason expired, also while it waits. It is not before the job is due. Default: never.
+	// ExpiresIn is the time from this request to the expiry. In a schedule it counts from the registration of each job.
+	// No attempt starts and no retry is scheduled after the expiry: the job dies with the reason `expired`, also while
+	// it waits. It must not be before the job is due. Default: never.
 	ExpiresIn time.Duration `api:"expires_in,nullable" validate:"omitempty,expiry"`
-	// ExpiresAt is the time of the expiry, instead of expires_in: no attempt starts after it. It is at most twenty
-	// years ahead, and not before the job is due. One in the past is refused for a new job only: repeating a
-	// registration returns its job. Default: never.
+	// ExpiresAt is the time of the expiry: no attempt starts after it. At most twenty years ahead. It must not be
+	// before the job is due. One in the past is refused for a new job only: repeating a registration returns its job.
+	// Cannot be combined with `expires_in`. Default: never.
 	ExpiresAt time.Time `api:"expires_at,nullable"`
 }
 

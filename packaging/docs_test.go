@@ -152,3 +152,20 @@ func TestDocs_ArchitectureNamesFilesThatExist(t *testing.T) {
 		}
 	}
 }
+
+func TestDocs_DesignsNameFilesThatExist(t *testing.T) {
+	designs, err := filepath.Glob("../store/*/DESIGN.md")
+	require.NoError(t, err)
+	for _, path := range append(designs, "../store/DESIGN.md") {
+		for _, name := range submatches("`([a-z_/]+\\.(?:go|lua))`", read(t, path)) {
+			var found []string
+			dir := filepath.Dir(path)
+			for _, from := range []string{"..", dir, dir + "/*", dir + "/*/*"} {
+				files, err := filepath.Glob(from + "/" + name)
+				require.NoError(t, err)
+				found = append(found, files...)
+			}
+			require.NotEmpty(t, found, "%s names %s", path, name)
+		}
+	}
+}

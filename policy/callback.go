@@ -4,20 +4,20 @@ import "time"
 
 // Callback is the request that is sent for an event of a job or a topic.
 type Callback struct {
-	// URL is where the callback is sent. Null in a job: no callback, also not the topic's.
+	// URL is where the callback is sent.
 	URL string `json:"url" api:"url" validate:"omitempty,target"`
 	// Method is the HTTP method of the request.
 	Method string `json:"method,omitempty" api:"method,or=POST" validate:"omitempty,method"`
-	// Headers are sent with the callback. They cannot contain Content-Type.
+	// Headers are sent with the callback. They cannot contain `Content-Type`.
 	//
 	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
-	// Retries is the number of attempts after the first. Default: those of the topic _callbacks.
+	// Retries is the number of attempts after the first. Default: those of the topic `_callbacks`.
 	Retries *int `json:"retries,omitempty" api:"retries" validate:"omitnil,retries"`
-	// Timeout is the limit of a whole attempt. Default: that of the topic _callbacks.
+	// Timeout is the limit of a whole attempt. Default: that of the topic `_callbacks`.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
-	// Include is additional content of the callback: the job's body, its headers (those that carry secrets or are
-	// stored encrypted as [redacted]), the query of its URL. Default: none.
+	// Include is additional content of the callback. `body`: the job's body. `headers`: its headers, with those as
+	// `[redacted]` that carry secrets or are stored encrypted. `query`: the query of its URL. Default: none.
 	Include []string `json:"include,omitempty" api:"include,always" validate:"max=3,dive,oneof=body headers query"`
 	// Off is set in a job that has no callback although its topic may have one. All other fields are zero then.
 	Off bool `json:"off,omitempty"`

@@ -15,16 +15,16 @@ type Lane struct {
 	Secrets []Secret `json:"secrets,omitempty"`
 	// LaneConcurrency is the number of attempts in flight, all processes together. Default: the topic's.
 	LaneConcurrency int `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
-	// LaneRate limits the starts of attempts. Default: the topic's.
+	// LaneRate limits the starts of attempts. Null or empty: the topic's.
 	LaneRate Rate `json:"lane_rate,omitzero" api:"lane_rate"`
-	// Ordered is whether the lane delivers its jobs one at a time, in the order of their registration. So do all lanes
-	// of a topic that is ordered, whatever they set. Default: the topic's.
+	// Ordered is whether the lane's own settings have it deliver its jobs one at a time. If the topic is ordered, all
+	// its lanes are, whatever they set. Default: false.
 	Ordered bool `json:"ordered,omitempty" api:"ordered,always"`
-	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
-	// again. A PUT without it keeps it. Null: no files. Default: none.
+	// ManagedBy is the name of the set of files that manages these settings; `ringback apply` sets it. The next apply
+	// undoes changes made in other ways. A PUT without it keeps it. Null: no files.
 	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
-	// Paused is whether jobs are accepted, but not attempted. A paused topic pauses all its lanes. POST …/pause and
-	// …/resume change it: a pause is state, not policy.
+	// Paused is whether it is paused: jobs are still accepted, but not attempted. A paused topic pauses all its lanes.
+	// `POST …/pause` and `POST …/resume` change it: a pause is state, not policy.
 	Paused bool  `json:"paused,omitempty" api:"paused,answer,always"`
 	Pause  Pause `json:"pause,omitzero" api:",inline"`
 }
@@ -33,9 +33,10 @@ type Lane struct {
 type Pause struct {
 	// At is since when it is paused.
 	At time.Time `json:"at,omitzero" api:"paused_at,answer"`
-	// By is the token that paused it, or schedule:NAME for pause_after_dead. Null: not paused, or no token was needed.
+	// By is the token that paused it; of a schedule also `schedule:NAME`, if `pause_after_dead` did. Null: not paused,
+	// or no token was needed.
 	By string `json:"by,omitempty" api:"paused_by,answer"`
-	// Note is why, the note of the request.
+	// Note is the note that was sent with the pause.
 	Note string `json:"note,omitempty" api:"pause_note,answer"` // at most MaxPauseNote characters
 }
 

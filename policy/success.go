@@ -8,7 +8,7 @@ import (
 
 // Success defines which responses are a success. The zero value is any 2xx.
 type Success struct {
-	// Status is the statuses ("200") and classes of them ("2xx"). Default: 2xx.
+	// Status is the statuses that count as delivered. Default: 2xx.
 	Status []string `json:"status,omitempty" api:"status" validate:"omitnil,min=1,max=100,dive,any_status"`
 	// BodyEquals is the exact body, ignoring white space around it and a byte order mark. Empty or null: any.
 	BodyEquals string `json:"body_equals,omitempty" api:"body_equals,empty" validate:"answer"`

@@ -8,8 +8,8 @@ import (
 // Terms are the settings of one job's attempts. A job carries those it was registered with (Ladder, Retries, Timeout,
 // OnDelivered, OnDead; the rest stay zero), and Topic.Terms resolves them against the topic's policy.
 type Terms struct {
-	// Ladder is the waits after the first, second, … failed attempt, such as 15s,3m,10m. Past the end the last one
-	// repeats. Default: the topic's.
+	// Ladder is the waits after the first, second, … failed attempt, such as `["15s", "3m", "10m"]`. Past the end the
+	// last one repeats. Default: the topic's.
 	Ladder Ladder `json:"ladder,omitempty" api:"ladder,nullable" validate:"omitnil,rungs,dive,rung"`
 	// Retries is the number of attempts after the first. With fewer than its failed attempts, a waiting job has one
 	// attempt left. Default: the length of the job's own ladder, else the topic's.
@@ -17,11 +17,12 @@ type Terms struct {
 	// Timeout is the limit of a whole attempt, from name look-up to the last byte of the answer. Default: the topic's.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout,nullable" validate:"omitempty,timeout"`
 
-	// OnDelivered is the callback that is sent when the job is delivered, with the type job.delivered. Null in a
-	// request is none, also not the topic's. Default: the topic's.
+	// OnDelivered is the callback that is sent when the job is delivered, with the type `job.delivered`. Send null for
+	// no callback at all, not even the topic's. Answers show that as a callback whose `url` is null. Default: the
+	// topic's.
 	OnDelivered *Callback `json:"on_delivered,omitempty" api:"on_delivered"`
-	// OnDead is the callback that is sent when the job dies, with the type job.dead. Null in a request is none, also
-	// not the topic's. Default: the topic's.
+	// OnDead is the callback that is sent when the job dies, with the type `job.dead`. Send null for no callback at
+	// all, not even the topic's. Answers show that as a callback whose `url` is null. Default: the topic's.
 	OnDead *Callback `json:"on_dead,omitempty" api:"on_dead"`
 
 	// Jitter lengthens each wait by up to this share of it, 0 to 1. Set by Topic.Terms.

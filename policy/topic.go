@@ -16,24 +16,24 @@ type Topic struct {
 	Jitter *float64 `json:"jitter,omitempty" api:"jitter" validate:"omitnil,min=0,max=1"`
 	// Timeout is the limit of a whole attempt.
 	Timeout time.Duration `json:"timeout,omitempty" api:"timeout" validate:"omitempty,timeout"`
-	// MaxAge is the maximum age of a job, counted from when it was first due. Default: the span of the ladder + 24h,
-	// which ends no job before a first failed attempt; none if deliver is pull or handler.
+	// MaxAge is the maximum age of a job, counted from when it was first due. Default: the span of the ladder + 24h;
+	// none for `pull` and `handler`.
 	MaxAge time.Duration `json:"max_age,omitempty" api:"max_age" validate:"omitempty,age"`
 	// Workers is the number of attempts in flight in each process.
 	Workers int `json:"workers,omitempty" api:"workers" validate:"omitempty,share"`
 	// LaneConcurrency is the number of attempts in flight to one lane, all processes together. Each process starts with
 	// 2; an answer doubles that number, a timeout, 429 or 503 halves it.
 	LaneConcurrency int `json:"lane_concurrency,omitempty" api:"lane_concurrency" validate:"omitempty,share"`
-	// Rate limits the starts of the topic's attempts. Null: no limit. Default: none.
+	// Rate limits the starts of the topic's attempts. Null: no limit.
 	Rate Rate `json:"rate,omitzero" api:"rate"`
-	// LaneRate limits the starts of the attempts of each lane. Null: no limit. Default: none.
+	// LaneRate limits the starts of the attempts of each lane. Null: no limit.
 	LaneRate Rate `json:"lane_rate,omitzero" api:"lane_rate"`
-	// Deliver is what an attempt is. push: an HTTP request to the job's URL. pull: a lease for a client that asks for
-	// jobs. handler: a function of a Go program that embeds Ringback. Only pushed jobs need a URL. A change applies to
-	// jobs that wait already; attempts in flight end as they began. _callbacks is always push.
+	// Deliver is what an attempt is. `push`: an HTTP request to the job's URL. `pull`: a lease for a client that asks
+	// for jobs. `handler`: a function of a Go program that embeds Ringback. Only pushed jobs need a URL. A change
+	// applies to jobs that wait already; attempts in flight end as they began. The topic `_callbacks` is always `push`.
 	Deliver Deliver `json:"deliver,omitempty" api:"deliver" validate:"omitempty,oneof=push pull handler"`
 	// Ordered is whether each lane delivers its jobs one at a time, in the order of their registration: the next one
-	// follows when a job is delivered, dead or cancelled. lane_concurrency does not apply then. Default: false.
+	// follows when a job is delivered, dead or cancelled. `lane_concurrency` does not apply then. Default: false.
 	Ordered bool `json:"ordered,omitempty" api:"ordered,always"`
 	// URL is where jobs without a URL are sent. Default: none.
 	URL string `json:"url,omitempty" api:"url,empty" validate:"omitempty,target"`
@@ -42,10 +42,10 @@ type Topic struct {
 	//
 	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
-	// Success is which answers count as delivered, such as {"status": ["200"], "body_equals": "success"}; or with
-	// body_contains. Default: 2xx.
+	// Success is which answers count as delivered, such as `{"status": ["200"], "body_equals": "success"}`; or with
+	// `body_contains`. Default: 2xx.
 	Success Success `json:"success,omitzero" api:"success"`
-	// GiveUpOn is the statuses ("410") and classes of them ("4xx") after which a job is dead at once.
+	// GiveUpOn is the statuses after which a job is dead at once.
 	GiveUpOn []string `json:"give_up_on,omitzero" api:"give_up_on" validate:"omitnil,max=100,dive,status"`
 	// Breaker is after how many failures in a row the breaker of a lane opens, and for how long (1s to 1h). With 0
 	// failures it never opens.
@@ -54,24 +54,24 @@ type Topic struct {
 	OnDelivered *Callback `json:"on_delivered,omitempty" api:"on_delivered"`
 	// OnDead is the callback that is sent when a job without one dies. Default: none.
 	OnDead *Callback `json:"on_dead,omitempty" api:"on_dead"`
-	// OnBacklog is the callback about a backlog: with a URL, and older_than (from 1s) or more_than. Default: none.
+	// OnBacklog is the callback about a backlog: with a URL, and `older_than` (from 1s) or `more_than`. Default: none.
 	OnBacklog *Backlog `json:"on_backlog,omitempty" api:"on_backlog"`
 	// Secrets sign every attempt, newest first; none: attempts are not signed.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// ClientCert is the client certificate for TLS, in PEM: {"chain": "…", "key": "…"}. Default: none.
+	// ClientCert is the client certificate for TLS, in PEM: `{"chain": "…", "key": "…"}`. Default: none.
 	ClientCert *ClientCert `json:"client_cert,omitempty" api:"client_cert"`
-	// KeepDelivered is the retention of delivered and cancelled jobs, such as {"for": "24h", "max": 100000,
-	// "max_bytes": "256MiB"}. The first limit that is reached removes the oldest. Default: that of the store.
+	// KeepDelivered is the retention of delivered and cancelled jobs, such as `{"for": "24h", "max": 100000,
+	// "max_bytes": "256MiB"}`. The first limit that is reached removes the oldest. Default: that of the store.
 	KeepDelivered Retention `json:"keep_delivered,omitzero" api:"keep_delivered"`
-	// KeepDead is the retention of dead jobs, as keep_delivered. Default: that of the store.
+	// KeepDead is the retention of dead jobs, as `keep_delivered`. Default: that of the store.
 	KeepDead Retention `json:"keep_dead,omitzero" api:"keep_dead"`
 	// IDWindow is how long the ids of ended jobs are remembered.
 	IDWindow *time.Duration `json:"id_window,omitempty" api:"id_window" validate:"omitnil,window"`
-	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
-	// again. A PUT without it keeps it. Null: no files. Default: none.
+	// ManagedBy is the name of the set of files that manages these settings; `ringback apply` sets it. The next apply
+	// undoes changes made in other ways. A PUT without it keeps it. Null: no files.
 	ManagedBy string `json:"managed_by,omitempty" api:"managed_by" validate:"omitempty,mark"`
-	// Paused is whether jobs are accepted, but not attempted. POST …/pause and …/resume change it: a pause is state,
-	// not policy.
+	// Paused is whether it is paused: jobs are still accepted, but not attempted. `POST …/pause` and `POST …/resume`
+	// change it: a pause is state, not policy.
 	Paused bool  `json:"paused,omitempty" api:"paused,answer,always"`
 	Pause  Pause `json:"pause,omitzero" api:",inline"`
 }
@@ -91,7 +91,8 @@ type Retention struct {
 type ClientCert struct {
 	// Chain is certificates in PEM, the client's own first.
 	Chain string `json:"chain" api:"chain,always"`
-	// Key is the private key of the first in PEM, without a password. [redacted], or left out, is the stored one.
+	// Key is the private key of the first certificate, in PEM, without a password. Answers show `[redacted]`; sent
+	// back, or left out, it is the stored key.
 	Key Sealed `json:"key" api:"key,always"` // in its stored form
 }
 

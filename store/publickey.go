@@ -6,6 +6,6 @@ import "time"
 type PublicKey struct {
 	ID        string    `api:"id,always"`
 	CreatedAt time.Time `api:"created_at,always"`
-	// Key is the key: whpk_…
+	// Key is the key: `whpk_…`
 	Key string `api:"public_key,always"`
 }

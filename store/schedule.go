@@ -35,8 +35,8 @@ const (
 type CatchUp struct {
 	// Window is how old a late tick may be: older ones never run. Default: 1h.
 	Window time.Duration `api:"window,default" validate:"omitempty,min=1ms,max=8784h"`
-	// Runs is which late ticks run. last: the newest one, unless a later tick runs. all: the newest 1,000, about ten a
-	// second. Default: last.
+	// Runs is which late ticks run. `last`: the newest one, unless a later tick runs. `all`: the newest 1,000, about
+	// ten a second. `none`: no late tick. Default: last.
 	Runs CatchUpRuns `api:"runs,default" validate:"oneof=last all none"`
 }
 
@@ -66,21 +66,21 @@ type ScheduleSettings struct {
 	// origin.
 	Job       job.Spec      `validate:"-"`
 	ExpiresIn time.Duration // of a job, from its registration; zero: never
-	// Overlap is what a tick does while the job of the tick before is unfinished. allow: run beside it. skip: do not
-	// run. cancel: cancel it and run. Default: allow.
+	// Overlap is what a tick does while the job of the tick before is unfinished. `allow`: run beside it. `skip`: do
+	// not run. `cancel`: cancel it and run. Default: allow.
 	Overlap Overlap `api:"overlap,default" validate:"oneof=allow skip cancel"`
 	// CatchUp is which ticks run later than a minute after they were due, for example because no process was there. The
 	// others are missed. Default: {"window": "1h", "runs": "last"}.
 	CatchUp CatchUp `api:"catch_up,default"`
-	// MaxRuns ends the schedule after as many ticks that ran. Default: never.
+	// MaxRuns is the number of ticks after which the schedule ends. Only ticks that ran count. Default: no limit.
 	MaxRuns int64 `api:"max_runs" validate:"omitempty,min=1"`
-	// PauseAfterDead pauses the schedule, before its next tick, when as many of its jobs have died since one was
-	// delivered, and since it was last resumed. Default: never.
+	// PauseAfterDead pauses the schedule before its next tick once this many of its jobs have died. The count starts
+	// anew when one is delivered, or when the schedule is resumed. Default: never.
 	PauseAfterDead int `api:"pause_after_dead" validate:"omitempty,min=1,max=20"`
 	// Note is for people. Default: none.
 	Note string `api:"note,empty" validate:"max=1000"`
-	// ManagedBy is the files that set it, which ringback apply writes. Another change is undone when they are applied
-	// again. A PUT without it keeps it. Null: no files. Default: none.
+	// ManagedBy is the name of the set of files that manages these settings; `ringback apply` sets it. The next apply
+	// undoes changes made in other ways. A PUT without it keeps it. Null: no files.
 	ManagedBy string `api:"managed_by" validate:"omitempty,mark"`
 }
 
@@ -89,7 +89,7 @@ type Schedule struct {
 	Namespace string
 	Name      string `api:"name,always"`
 	ScheduleSettings
-	// Paused is whether its ticks do not run.
+	// Paused is whether it is paused: its ticks do not run.
 	Paused bool         `api:"paused,always"`
 	Pause  policy.Pause `api:",inline"`
 	// CreatedAt is when it was first put. Null: it is not stored yet.
@@ -113,7 +113,7 @@ type Schedule struct {
 	Description string `api:"description"`
 	// Next are the ticks to come.
 	Next []schedule.Tick
-	// Delay is the delay of all jobs after their ticks, a part of jitter.
+	// Delay is the delay of all jobs after their ticks, a part of `jitter`.
 	Delay time.Duration `api:"jitter_delay"`
 	// Last are the newest ticks that have passed, oldest first.
 	Last []ScheduleTick `api:"last,always"`
@@ -153,10 +153,10 @@ func TickOutcomes() []TickOutcome {
 // ScheduleTick is a tick that has passed.
 type ScheduleTick struct {
 	At time.Time `json:"at" api:"at,always"`
-	// Outcome is what became of the tick. run: its job was registered. skipped: by overlap. missed: it was too late.
-	// failed: its job was refused.
+	// Outcome is what became of the tick. `run`: its job was registered. `skipped`: by `overlap`. `missed`: it was too
+	// late. `failed`: its job was refused.
 	Outcome TickOutcome `json:"outcome" api:"outcome,always"`
-	// Reason explains an outcome other than run.
+	// Reason explains an outcome other than `run`.
 	Reason string `json:"reason,omitempty" api:"reason"`
 	// JobID is the id of the tick's job. Null: there is none.
 	JobID string `json:"job,omitempty" api:"job_id"`

@@ -120,9 +120,10 @@ func CheckCondition(required, stored int64) error {
 
 // ChangeOptions are the condition and the author of a change of settings.
 type ChangeOptions struct {
-	// IfRevision is the required revision, as in CheckCondition.
+	// IfRevision is the required revision, as in CheckCondition. Zero: any revision.
 	IfRevision int64
-	// Updated is recorded as the last change. Zero: the one that is recorded stays, as when secrets are sealed anew.
+	// Updated is recorded as the last change. Its At is in whole milliseconds, UTC: job.Millis(time.Now()). Zero: the
+	// one that is recorded stays, as when secrets are sealed anew.
 	Updated policy.Update
 }
 

@@ -67,7 +67,7 @@ type WorkOrder struct {
 	Delay time.Duration `json:"delay,omitempty"`
 	// Actor is the token that ordered it. Null: unknown.
 	Actor string `json:"actor,omitempty" api:"created_by"`
-	// Where is the object that was sent. Of ids only their number: ids_count. Null: it cannot be read.
+	// Where is the object that was sent. Of `ids` only their number: `ids_count`. Null: it cannot be read.
 	Where json.RawMessage `json:"where,omitempty" api:"where"`
 	// Change is the object that was sent, with headers redacted that may be secrets. Null: none was.
 	Change json.RawMessage `json:"change,omitempty" api:"change"`
@@ -101,7 +101,7 @@ type Work struct {
 	ID string `api:"id,always"`
 	WorkOrder
 	WorkCounts
-	// State is how far it is. failed: the stored work cannot be read.
+	// State is how far it is. `failed`: the stored work cannot be read.
 	State     WorkState `api:"state,always"`
 	CreatedAt time.Time `api:"created_at,always"`
 	// EndedAt is when it ended. Null: it has not.
@@ -113,7 +113,7 @@ type Work struct {
 	// Total is an estimate of the final Matched; -1: unknown.
 	Total int64
 	// ETA is when it ends at the pace that it had so far; under a rate, the last start if no more jobs are skipped.
-	// Null: not known, as under a lane_rate before all jobs of several lanes are planned, or it has ended.
+	// Null: not known, as under a `lane_rate` before all jobs of several lanes are planned, or it has ended.
 	ETA time.Time `api:"eta_at"`
 }
 

@@ -15,10 +15,10 @@ const Root = "root"
 type Principal struct {
 	// TokenID is the id of the token. Null: a root token, or no token.
 	TokenID string `api:"token_id"`
-	// Actor is the name of the token; root of a root token. Null: no token was needed.
+	// Actor is the name of the token; `root` of a root token. Null: no token was needed.
 	Actor string `api:"actor"` // at most MaxName bytes
 	Role  Role   `api:"role,always"`
-	// Root is whether it may manage namespaces, and choose one with the header Ringback-Namespace.
+	// Root is whether it may manage namespaces, and choose one with the header `Ringback-Namespace`.
 	Root      bool   `api:"root,always"` // allows the actions that NeedsRoot names
 	Namespace string `api:"namespace,always"`
 	Topics    Topics `api:"topics"`

@@ -23,19 +23,19 @@ var (
 
 // Spec is a schedule as a client writes it: Cron or Every.
 type Spec struct {
-	// Cron is when ticks are: minute, hour, day of month, month, day of week; or a macro such as @daily. It is refused
-	// if it never fires. Required without every.
+	// Cron is when ticks are: minute, hour, day of month, month, day of week; or a macro such as `@daily`. It is
+	// refused if it never fires. Required without `every`.
 	Cron string `api:"cron,empty"`
-	// Timezone is the IANA name of the time zone of cron. A fixed time that does not exist runs at the first instant
-	// after the gap; one that exists twice runs once, the first time; hour * counts elapsed hours. Default: UTC.
+	// Timezone is the IANA name of the time zone of `cron`. A fixed time that does not exist runs at the first instant
+	// after the gap; one that exists twice runs once, the first time; hour `*` counts elapsed hours. Default: `UTC`.
 	Timezone string `api:"timezone,empty"`
-	// Every is the interval between ticks, 1s to 366d, in whole seconds, counted from 1970-01-01T00:00:00Z. Required
-	// without cron.
+	// Every is the interval between ticks, 1s to 366d, in whole seconds, counted from `1970-01-01T00:00:00Z`. Required
+	// without `cron`.
 	Every time.Duration `api:"every"`
-	// Offset is added to every tick of every, in whole seconds; less than it. Default: 0s.
+	// Offset shifts the ticks of `every` by this much. Whole seconds, less than `every`. Default: 0s.
 	Offset time.Duration `api:"offset,zero"`
-	// Jitter delays all jobs of the schedule by the same part of it, up to 24h, which depends on the namespace and the
-	// name, so that those of many schedules are spread. jitter_delay shows it. Default: none.
+	// Jitter spreads schedules that are due at once: all jobs of this one are delayed by one fixed share of it, which
+	// follows from its namespace and name. Up to 24h. `jitter_delay` shows the delay. Default: none.
 	Jitter time.Duration `api:"jitter,zero"`
 	// StartsAt is when ticks begin: there are none before it. Default: none.
 	StartsAt time.Time `api:"starts_at"`

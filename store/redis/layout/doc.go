@@ -5,5 +5,5 @@
 // (what was registered) in one hash and a run (its progress, written from the first claim or edit on) in another.
 // Queues have numbers, which name their keys.
 //
-// The package does no I/O and imports no client. The Lua side of the formats is in package script.
+// The Lua side of the formats is in the folder include. This package also assembles scripts, and runs them: see New.
 package layout
