@@ -17,13 +17,13 @@ const (
 
 // findDue decides which of the ticks that are due run. next is the first of them.
 func (s *step) findDue(next time.Time) *dueTicks {
-	d := &dueTicks{MissedUntil: s.Passed, Until: s.now}
-	onTime := s.now.Add(-punctual)
+	d := &dueTicks{MissedUntil: s.Passed, Until: s.dueUntil(s.claimedAt)}
+	onTime := s.dueUntil(s.claimedAt.Add(-punctual))
 	if next.After(onTime) {
 		return d
 	}
-	newest, _ := s.last(s.now)
-	oldest := s.now.Add(-max(s.doc.CatchUp.Window, punctual))
+	newest, _ := s.last(d.Until)
+	window := max(s.doc.CatchUp.Window, punctual)
 	runs := s.doc.CatchUp.Runs
 	if s.doc.Paused {
 		runs = store.CatchUpNone
@@ -34,7 +34,7 @@ func (s *step) findDue(next time.Time) *dueTicks {
 		d.MissedUntil = newest
 		for range store.MaxCatchUp {
 			tick, ok := s.last(d.MissedUntil)
-			if !ok || tick.Before(oldest) || !tick.After(s.Passed) {
+			if !ok || s.isLate(tick, window) || !tick.After(s.Passed) {
 				break
 			}
 			d.MissedUntil = tick.Add(-1)
@@ -42,7 +42,7 @@ func (s *step) findDue(next time.Time) *dueTicks {
 	case store.CatchUpLast:
 		d.MissedUntil = onTime
 		if !newest.After(onTime) {
-			if d.MissedUntil = newest; !newest.Before(oldest) {
+			if d.MissedUntil = newest; !s.isLate(newest, window) {
 				d.MissedUntil = newest.Add(-1)
 			}
 		}

@@ -60,7 +60,7 @@ func (s *step) countDead(ctx context.Context) error {
 	for i, t := range ticks {
 		s.unknown[t.At.Unix()] = !statuses[i].Known()
 		ended := statuses[i].Ended
-		if !statuses[i].Known() && lateInserted && s.now.Sub(t.At) > punctual+outboxTime {
+		if !statuses[i].Known() && lateInserted && s.isLate(t.At, punctual+outboxTime) {
 			ended = job.Delivered // long ago: dead jobs are retained for longer
 		}
 		switch ended {
@@ -79,8 +79,9 @@ func (s *step) countDead(ctx context.Context) error {
 // forgetDead forgets the jobs of ticks from before the schedule was last resumed.
 func (s *step) forgetDead() {
 	for i := 1; i < len(s.spans); i++ {
-		if from := s.spans[i].from; s.spans[i-1].Paused && !from.After(s.now) && from.After(s.DeadUntil) {
-			s.DeadInRow, s.DeadUntil, s.Undecided = 0, from, nil
+		p := &s.spans[i]
+		if s.spans[i-1].Paused && !p.since.After(s.claimedAt) && p.from.After(s.DeadUntil) {
+			s.DeadInRow, s.DeadUntil, s.Undecided = 0, p.from, nil
 		}
 	}
 }
@@ -102,8 +103,9 @@ func (s *step) pauseAfterDead(ctx context.Context) (bool, error) {
 		At: job.Millis(s.claimedAt), By: actorOf(s.name),
 		Note: fmt.Sprintf("the last %d jobs died (pause_after_dead)", s.DeadInRow),
 	}
-	// The ticks that are due now are of the pause.
-	s.doc.Since = max(s.doc.Since+1, s.claimedAt.Add(s.Passed.Sub(s.now)).UnixMilli())
+	// The ticks that are due now are of the pause, but for those of ended periods.
+	s.doc.endPeriod(s.PassedSince)
+	s.doc.Since = max(s.doc.Since+1, earlier(s.claimedAt, s.Passed.Add(s.newest().delay)).UnixMilli())
 	if _, err := s.write(ctx, s.stored, s.doc); err != nil {
 		return false, err // also after a change meanwhile: the next step reads it
 	}

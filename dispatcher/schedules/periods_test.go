@@ -1,10 +1,8 @@
 package schedules_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,12 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/dispatcher/schedules"
 	"github.com/ringback/ringback/internal/testkit"
-	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
-	"github.com/ringback/ringback/store/router"
 	"github.com/ringback/ringback/store/storetest"
 )
 
@@ -37,8 +33,26 @@ func shiftTo(d time.Duration) func(*store.Schedule) {
 // sameTicks changes what decides about ticks, and not the ticks.
 func sameTicks(s *store.Schedule) { s.StartsAt = s.StartsAt.Add(time.Second) }
 
-// unseen makes changes while no process runs: for an outage from one second after a tick on. It returns the ticks of
-// the outage by outcome, in seconds after the tick.
+// delayTo sets a jitter that delays the jobs of the schedule by a duration, and up to half a second more.
+func delayTo(d time.Duration) func(*store.Schedule) {
+	spec := schedule.Spec{Every: time.Second, Jitter: d}
+	for ; ; spec.Jitter += time.Millisecond {
+		if ticks, err := schedule.Parse(spec); err != nil {
+			panic(err)
+		} else if delay := ticks.Jitter(ns + "/" + name); delay >= d && delay < d+time.Second/2 {
+			return func(s *store.Schedule) { s.Jitter = spec.Jitter }
+		}
+	}
+}
+
+func noDelay(s *store.Schedule) { s.Jitter = 0 }
+
+func both(a, b func(*store.Schedule)) func(*store.Schedule) {
+	return func(s *store.Schedule) { a(s); b(s) }
+}
+
+// unseen makes changes while no process runs: for an outage from one second after a tick on. It returns those
+// that passed later by outcome, in seconds after that tick.
 func unseen(
 	t *testing.T, set store.ScheduleSettings, prepare func(*store.Schedule), outage time.Duration, edits ...edit,
 ) map[store.TickOutcome][]int {
@@ -50,7 +64,10 @@ func unseen(
 	change(t, s, prepare)
 	began := time.Now().Truncate(time.Minute).Add(time.Minute)
 	time.Sleep(time.Until(began.Add(time.Second)))
-	before := get(t, s).Counts
+	before, passed := get(t, s), began
+	if n := len(before.Last); n > 0 {
+		passed = before.Last[n-1].At
+	}
 	stop()
 	synctest.Wait()
 	for _, e := range edits {
@@ -62,16 +79,16 @@ func unseen(
 	time.Sleep(2 * time.Second)
 	found, outcomes := get(t, s), make(map[store.TickOutcome][]int)
 	for _, tick := range found.Last {
-		if after := tick.At.Sub(began); after > 0 {
-			outcomes[tick.Outcome] = append(outcomes[tick.Outcome], int(after/time.Second))
+		if tick.At.After(passed) {
+			outcomes[tick.Outcome] = append(outcomes[tick.Outcome], int(tick.At.Sub(began)/time.Second))
 		}
 	}
-	require.Len(t, outcomes[store.TickRun], int(found.Counts.Run-before.Run), "each is counted")
-	require.Len(t, outcomes[store.TickMissed], int(found.Counts.Missed-before.Missed), "each is counted")
+	require.Len(t, outcomes[store.TickRun], int(found.Counts.Run-before.Counts.Run), "each is counted")
+	require.Len(t, outcomes[store.TickMissed], int(found.Counts.Missed-before.Counts.Missed), "each is counted")
 	var ran []int
 	for _, tick := range ticksOf(t, s) {
-		if after := tick.Sub(began); after > 0 {
-			ran = append(ran, int(after/time.Second))
+		if tick.After(passed) {
+			ran = append(ran, int(tick.Sub(began)/time.Second))
 		}
 	}
 	require.Equal(t, outcomes[store.TickRun], ran, "each has its job")
@@ -126,6 +143,24 @@ func TestPeriods_DecideAboutTicksThatNoProcessHasSeen(t *testing.T) {
 			edits:   []edit{{35 * s, func(s *store.Schedule) { s.MaxRuns = 2 }}},
 			ran:     []int{10, 20, 30},
 		},
+		"a longer jitter":          {edits: []edit{{25 * s, delayTo(20 * s)}}, ran: []int{10, 20, 30}},
+		"a longer one and a pause": {edits: []edit{{25 * s, delayTo(50 * s)}, {30 * s, pause}}, ran: []int{10, 20}},
+		"a longer one for a while": {
+			prepare: pause, edits: []edit{{12 * s, both(resume, delayTo(30*s))}, {25 * s, noDelay}},
+			ran: []int{20, 30, 40, 50},
+		},
+		"a shorter jitter": {
+			prepare: delayTo(25 * s), edits: []edit{{32 * s, noDelay}},
+			ran: []int{-20, -10, 0, 10, 20, 30, 40, 50},
+		},
+		"a shorter one and a pause": {
+			prepare: delayTo(25 * s), edits: []edit{{32 * s, noDelay}, {35 * s, pause}},
+			ran: []int{-20, -10, 0, 10, 20, 30},
+		},
+		"a shorter one after a pause": {
+			prepare: delayTo(25 * s), edits: []edit{{12 * s, pause}, {32 * s, both(resume, noDelay)}},
+			ran: []int{-20, 10, 20, 30, 40, 50},
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,6 +179,7 @@ func TestPeriods_DecideAboutTicksThatNoProcessHasSeen(t *testing.T) {
 // What is late is caught up over all changes, and not during a pause.
 func TestPeriods_CatchUpOverTheChanges(t *testing.T) {
 	const minute = time.Minute
+	delayed := []edit{{150 * time.Second, delayTo(2 * minute)}}
 	edits := []edit{{150 * time.Second, pause}, {210 * time.Second, resume}, {270 * time.Second, shiftTo(2 * minute)}}
 	for _, c := range []struct {
 		runs        store.CatchUpRuns
@@ -155,6 +191,8 @@ func TestPeriods_CatchUpOverTheChanges(t *testing.T) {
 		{store.CatchUpNone, edits, nil, []int{60, 120, 240, 300, 420}},
 		{store.CatchUpAll, edits[:1], nil, []int{60, 120}},
 		{store.CatchUpLast, []edit{{539 * time.Second, pause}}, []int{480}, []int{60, 120, 180, 240, 300, 360, 420}},
+		{store.CatchUpAll, delayed, []int{60, 120, 180, 240, 300, 360}, nil},
+		{store.CatchUpLast, delayed, []int{360}, []int{60, 120, 180, 240, 300}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			set := every(minute)
@@ -183,6 +221,23 @@ func TestPeriods_EndOnceTheirTicksHavePassed(t *testing.T) {
 		want := append(between(created, changed, time.Second), between(changed, time.Now(), 10*time.Second)...)
 		require.Equal(t, want, ticksOf(t, s))
 		require.Equal(t, store.ScheduleCounts{Run: int64(len(want))}, get(t, s).Counts)
+	})
+}
+
+// A tick that a shorter jitter makes due hours after its time is not late.
+func TestPeriods_MakeTicksThatAShorterJitterFindsOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newModel()
+		start(t, s, new(registrar))
+		set := every(24 * time.Hour)
+		set.CatchUp.Runs = store.CatchUpNone
+		put(t, s, set)
+		change(t, s, delayTo(6*time.Hour))
+		time.Sleep(26 * time.Hour)
+		require.Zero(t, get(t, s).Counts)
+		change(t, s, noDelay)
+		time.Sleep(time.Second)
+		require.Equal(t, store.ScheduleCounts{Run: 1}, get(t, s).Counts)
 	})
 }
 
@@ -282,8 +337,8 @@ func TestPeriods_AreBoundedWhileNoProcessSeesThem(t *testing.T) {
 		for range 100 {
 			require.NoError(t, flip())
 		}
-		require.ErrorContains(t, flip(), "100 changes of the schedule's ticks that no process has seen, and no more "+
-			"are possible: start a process with the role worker")
+		require.ErrorContains(t, flip(), "100 changes of the schedule's ticks that still have to be followed, and no "+
+			"more are possible: start a process with the role worker; if one runs, due ticks wait for a quota")
 		change(t, s, func(stored *store.Schedule) { stored.Note = "others are made" })
 		start(t, s, new(registrar))
 		time.Sleep(time.Second)
@@ -291,113 +346,5 @@ func TestPeriods_AreBoundedWhileNoProcessSeesThem(t *testing.T) {
 			require.NoError(t, flip(), "steps see each")
 			time.Sleep(time.Millisecond)
 		}
-	})
-}
-
-// Jobs that died before a pause that no process has seen do not count.
-func TestPauseAfterDead_CountsFromAResumptionThatNoProcessHasSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newModel()
-		stop := start(t, s, new(registrar))
-		set := every(time.Minute)
-		set.PauseAfterDead = 2
-		put(t, s, set)
-		time.Sleep(2*time.Minute + time.Second)
-		stop()
-		require.Equal(t, 2, finish(t, s, dead))
-		change(t, s, pause)
-		time.Sleep(time.Second)
-		change(t, s, resume)
-		start(t, s, new(registrar))
-		time.Sleep(2 * time.Minute)
-		require.False(t, get(t, s).Paused)
-		require.Equal(t, store.ScheduleCounts{Run: 4}, get(t, s).Counts)
-	})
-}
-
-// rewrite changes the stored document of the schedule, and the progress in its internal job.
-func rewrite(t *testing.T, s store.Store, value func([]byte) []byte, progress func([]byte) []byte) {
-	t.Helper()
-	key := store.DocumentKey{Kind: store.KindSchedule, Namespace: ns, Name: name}
-	docs, err := s.GetDocuments(t.Context(), []store.DocumentKey{key})
-	require.NoError(t, err)
-	docs[0].Value = value(docs[0].Value)
-	_, err = s.PutDocument(t.Context(), store.NewToken(), docs[0], policy.Limits{})
-	require.NoError(t, err)
-	r := router.New(s)
-	page, err := r.List(t.Context(), store.Filter{Namespace: ns, Topic: job.ScheduleTopic, Limit: 1})
-	require.NoError(t, err)
-	j, err := r.Get(t.Context(), page.Jobs[0].Ref())
-	require.NoError(t, err)
-	j.Body = progress(j.Body)
-	_, err = r.Replace(t.Context(), j.Ref(),
-		store.Replacement{Kind: job.EventEdited, Fields: []string{"body"}, Spec: &j.Spec, IfVersion: j.Version})
-	require.NoError(t, err)
-}
-
-// without removes members of a JSON object.
-func without(t *testing.T, members ...string) func([]byte) []byte {
-	t.Helper()
-	return func(text []byte) []byte {
-		var value map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(text, &value))
-		for _, member := range members {
-			delete(value, member)
-		}
-		text, err := json.Marshal(value)
-		require.NoError(t, err)
-		return text
-	}
-}
-
-// What a program stored that did not know periods loses no tick, and repeats none.
-func TestPeriods_GoOnFromDocumentsWithoutThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newModel()
-		stop := start(t, s, new(registrar))
-		created := time.Now()
-		put(t, s, every(time.Minute))
-		time.Sleep(5*time.Minute + time.Second)
-		stop()
-		synctest.Wait()
-		rewrite(t, s, without(t, "Since", "Before"), without(t, "since", "seen"))
-		time.Sleep(10 * time.Second)
-		change(t, s, pause)
-		time.Sleep(2 * time.Minute)
-		change(t, s, resume)
-		time.Sleep(time.Minute)
-		start(t, s, new(registrar))
-		time.Sleep(time.Minute)
-		want := between(created, time.Now(), time.Minute)
-		require.Equal(t, slices.Delete(want, 5, 7), ticksOf(t, s))
-	})
-}
-
-// A document that moves to another store gets another revision, and its changes keep their times.
-func TestPortable_KeepsTheTimeOfTheLastChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newModel()
-		stop := start(t, s, new(registrar))
-		created := time.Now()
-		put(t, s, every(10*time.Second))
-		time.Sleep(21 * time.Second)
-		stop()
-		synctest.Wait()
-		time.Sleep(10 * time.Second)
-		change(t, s, pause)
-		time.Sleep(10 * time.Second)
-		key := store.DocumentKey{Kind: store.KindSchedule, Namespace: ns, Name: name}
-		docs, err := s.GetDocuments(t.Context(), []store.DocumentKey{key})
-		require.NoError(t, err)
-		value, err := schedules.Portable(&docs[0])
-		require.NoError(t, err)
-		again, err := schedules.Portable(&store.Document{Key: key, Revision: 1, Value: value})
-		require.NoError(t, err)
-		require.Equal(t, string(value), string(again))
-		_, err = s.PutDocument(t.Context(), store.NewToken(), store.Document{Key: key, Value: value}, policy.Limits{})
-		require.NoError(t, err)
-		start(t, s, new(registrar))
-		time.Sleep(10 * time.Second)
-		require.Equal(t, between(created, created.Add(31*time.Second), 10*time.Second), ticksOf(t, s))
 	})
 }

@@ -80,8 +80,8 @@ type document struct {
 	CreatedBy string
 	Updated   policy.Update
 	Backfill  *store.Backfill // as it was ordered
-	// Since is period.Since; zero: the revision of this document. Before are the periods that have ended, oldest first,
-	// from the newest on that a step had seen at the last change.
+	// Since is period.Since, a revision; zero: that of this document. Before are the periods that have ended, oldest
+	// first, from progress.PassedSince at the last change on.
 	Since  int64
 	Before []period
 
@@ -95,9 +95,9 @@ type progress struct {
 	Timing string `json:"timing"`
 	// Passed is the time until which ticks have passed.
 	Passed time.Time `json:"passed"`
-	// Since is that of the period that Passed is in, and Seen that of the newest that a step has read.
-	Since int64 `json:"since,omitempty"`
-	Seen  int64 `json:"seen,omitempty"`
+	// PassedSince is period.Since of the period that Passed is in, and Seen that of the newest that a step has read.
+	PassedSince int64 `json:"since,omitempty"`
+	Seen        int64 `json:"seen,omitempty"`
 	// Due are the ticks that a step has found to be due, unless all of them have passed.
 	Due *dueTicks `json:"due,omitempty"`
 
@@ -206,13 +206,8 @@ func (s *Service) read(ctx context.Context, namespace, name string) (*document, 
 	return d, docs[0], err
 }
 
-// write stores a schedule under the revision of doc. *job.LimitError.
+// write stores a schedule under the revision of doc.
 func (s *Service) write(ctx context.Context, doc store.Document, d *document) (store.Document, error) {
-	if d.stored.Since != 0 && d.period() != d.stored {
-		if err := s.endPeriod(ctx, doc.Key, d); err != nil {
-			return doc, err
-		}
-	}
 	if doc.Revision == 0 {
 		doc.Revision = store.MustNotExist
 	}

@@ -111,6 +111,9 @@ func (s *Service) apply(
 			return nil, doc, err
 		}
 	}
+	if err := s.endPeriod(ctx, doc.Key, d); err != nil {
+		return nil, doc, err
+	}
 	d.Updated = cmp.Or(opts.Updated, d.Updated)
 	doc, err = s.write(ctx, doc, d)
 	return d, doc, err

@@ -42,7 +42,6 @@ type step struct {
 	name      string
 	started   time.Time // by this process's clock
 	claimedAt time.Time // by the store's, not later than started
-	now       time.Time // claimedAt less the delay of jobs after their ticks: the ticks until then are due
 	outbox    []store.NewJob
 	unknown   map[int64]bool // ticks of whose jobs nothing is known
 }
@@ -107,13 +106,13 @@ func (s *step) run(ctx context.Context) (time.Duration, error) {
 	if s.doc.Paused {
 		s.Due = nil // what is late is missed
 	} else if paused, err := s.pauseAfterDead(ctx); paused || err != nil {
-		return idleWait, err
+		return 0, err // the next step makes the ticks from before the pause
 	}
 	wait, err := s.runDue(ctx)
 	switch {
 	case err != nil:
 		return 0, err
-	case s.newest().from.After(s.now): // a change since the claim, or the clock was set back: the next step knows
+	case s.newest().since.After(s.claimedAt): // a change since the claim, or a clock that was set back
 		return 0, nil
 	case s.doc.Paused:
 		return wait, nil
@@ -126,7 +125,7 @@ func (s *step) run(ctx context.Context) (time.Duration, error) {
 func (s *step) runDue(ctx context.Context) (time.Duration, error) {
 	if s.Due == nil {
 		next, in := s.next(s.Passed)
-		if in == nil || next.After(s.now) {
+		if in == nil || !s.isDue(next) {
 			return s.untilNext(), nil
 		}
 		s.Due = s.findDue(next)
@@ -149,13 +148,13 @@ func (s *step) runDue(ctx context.Context) (time.Duration, error) {
 // read before.
 func (s *step) untilNext() time.Duration {
 	next, in := s.next(s.Passed)
-	if in == nil || next.After(s.now) {
+	if in == nil || !s.isDue(next) {
 		s.advance()
 	}
 	if in == nil {
 		return idleWait
 	}
-	return max(0, next.Sub(s.now)-time.Since(s.started))
+	return max(0, next.Add(in.delay).Sub(s.claimedAt)-time.Since(s.started))
 }
 
 // runTicks runs the first ticks that are due, and returns their number. wait is set if the rest has to wait for a
@@ -187,7 +186,7 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	for i := range prepared {
 		s.record(store.ScheduleTick{At: ticks[i], Outcome: store.TickRun, JobID: prepared[i].ID})
 		s.LastJob, s.LastRunAt = prepared[i].ID, s.claimedAt
-		if s.now.Sub(ticks[i]) > punctual {
+		if s.isLate(ticks[i], punctual) {
 			s.LastLateAt = s.claimedAt
 		}
 	}
