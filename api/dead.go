@@ -43,7 +43,7 @@ func (a onStore) deadGroups(w http.ResponseWriter, r *http.Request) error {
 	if err := checkTopic(r.Context(), filter.Topic); err != nil {
 		return err
 	}
-	by.Turn = a.countTurn(r)
+	a.boundCount(r, &by)
 	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		found, err := a.store.Groups(r.Context(), filter, by)
 		if err == nil {

@@ -112,7 +112,7 @@ func TestDead_ReadsFilters(t *testing.T) {
 			} else {
 				requireFilter(t, want, f.filter, query)
 			}
-			f.by.Turn = nil
+			f.by.AcquireTurn = nil
 			require.Equal(t, by, f.by, path)
 		}
 	}

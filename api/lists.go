@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -78,17 +79,23 @@ func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.
 	})
 }
 
-// searchJobs writes a page of jobs. It looks for them in steps, and has a place among the lists during a step only. An
-// error of a later step ends the page: if it lasts, the next page fails.
+// searchJobs writes a page of jobs. It looks for them in steps, and has a place among the lists during a step only. Its
+// time begins with the first step, and bounds the waits for later ones. An error of a later step ends the page: if it
+// lasts, the next page fails.
 func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Buffer, grow func() error) error {
-	until := time.Now().Add(cmp.Or(filter.Within, store.ListTime))
+	within, turns := cmp.Or(filter.Within, store.ListTime), r.Context()
+	var until time.Time
 	var tooLarge error
 	step := func() (page store.Page, err error) {
-		done, err := a.turn(r, filter.Limit)
+		release, err := a.lists.Acquire(turns, a.holderOf(r), filter.Limit)
 		if err != nil {
 			return page, err
 		}
-		defer done()
+		defer release()
+		if until.IsZero() {
+			until = time.Now().Add(within)
+		}
+		filter.Within = max(min(searchStep, time.Until(until)), 1)
 		if page, err = a.store.List(r.Context(), filter); err == nil {
 			response.Items(o, page.Jobs, o.Job)
 			tooLarge = grow()
@@ -98,13 +105,17 @@ func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Bu
 	o.Array("items")
 	last, scanned := store.Page{More: true}, 0
 	for n := 0; last.More && filter.Limit > 0 && (n == 0 || time.Now().Before(until)); n++ {
-		filter.Within = max(min(searchStep, time.Until(until)), 1)
 		page, err := step()
 		if err != nil && n > 0 {
 			break
 		}
 		if err = cmp.Or(err, tooLarge); err != nil {
 			return err
+		}
+		if n == 0 {
+			var cancel func()
+			turns, cancel = context.WithDeadline(turns, until)
+			defer cancel()
 		}
 		last, filter.After = page, page.Reached
 		filter.Limit -= len(page.Jobs)
@@ -123,24 +134,21 @@ func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Bu
 	return nil
 }
 
-// turn waits until a list of at most limit items may be read for a request. Error: *capacity.FullError.
-func (a *api) turn(r *http.Request, limit int) (done func(), err error) {
-	return a.lists.Acquire(r.Context(), a.holderOf(r), limit)
-}
-
-// countTurn is store.GroupBy.Turn: as many jobs as the longest list has are read at a time.
-func (a *api) countTurn(r *http.Request) func() (done func(), err error) {
-	return func() (func(), error) { return a.turn(r, request.MaxListLimit) }
+// boundCount lets a count read as many jobs as the longest list has at a time.
+func (a *api) boundCount(r *http.Request, by *store.GroupBy) {
+	by.AcquireTurn = func(ctx context.Context) (release func(), err error) {
+		return a.lists.Acquire(ctx, a.holderOf(r), request.MaxListLimit)
+	}
 }
 
 // serveList answers with a list of at most limit items, whose members write reads and encodes.
 func (a *api) serveList(w http.ResponseWriter, r *http.Request, limit int, write func(o *response.Buffer) error) error {
 	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
-		done, err := a.turn(r, limit)
+		release, err := a.lists.Acquire(r.Context(), a.holderOf(r), limit)
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer release()
 		return write(o)
 	})
 }

@@ -76,15 +76,15 @@ func (s *sharedService) Register(ctx context.Context, jobs []job.New) []store.Ro
 	return s.fake.Register(ctx, jobs)
 }
 
-// Groups counts in turns, as dispatcher.Groups does, until by.Within is over.
-func (s *sharedService) Groups(_ context.Context, _ store.Filter, by store.GroupBy) (store.Groups, error) {
+// Groups counts in turns until by.Within is over.
+func (s *sharedService) Groups(ctx context.Context, _ store.Filter, by store.GroupBy) (store.Groups, error) {
 	for until := time.Now().Add(by.Within); time.Now().Before(until); {
-		done, err := by.Turn()
+		release, err := by.AcquireTurn(ctx)
 		if err != nil {
 			return store.Groups{}, err
 		}
 		time.Sleep(s.takes)
-		done()
+		release()
 	}
 	return store.Groups{}, nil
 }
@@ -195,13 +195,25 @@ var requests = map[*capacity.Limit]struct {
 	capacity.LiveListeners: {1, func(s *shares, namespace string) bool {
 		return lasts(s.start(namespace, "GET /v1/stream", http.NoBody))
 	}},
-	capacity.WatchedPages: {1, func(s *shares, namespace string) bool {
-		return lasts(s.start("", "GET /console/@"+namespace+"/?live=1", http.NoBody))
-	}},
 	capacity.LargeForms: {1, func(s *shares, namespace string) bool {
 		return lasts(s.start("", "POST /console/@"+namespace+"/large", s.slow(0), "Content-Type",
 			"application/x-www-form-urlencoded"))
 	}},
+}
+
+// shareTable makes requests to a new service in a bubble.
+func shareTable(t *testing.T, test func(t *testing.T, s *shares)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newShares(ctx, newSharedService(), capacity.Requests.Whole)
+		defer func() {
+			cancel()
+			close(s.release)
+			_ = s.server.Close()
+			synctest.Wait()
+		}()
+		test(t, s)
+	})
 }
 
 func TestTable_LeavesRoomBesideANamespaceWithItsShare(t *testing.T) {
@@ -210,15 +222,7 @@ func TestTable_LeavesRoomBesideANamespaceWithItsShare(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprint(n, " ", limit.Name), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				s := newShares(ctx, newSharedService(), capacity.Requests.Whole)
-				defer func() {
-					cancel()
-					close(s.release)
-					_ = s.server.Close()
-					synctest.Wait()
-				}()
+			shareTable(t, func(t *testing.T, s *shares) {
 				of, isAsked := requests[limit]
 				if !isAsked {
 					all := limit.Semaphore(0)
@@ -236,6 +240,22 @@ func TestTable_LeavesRoomBesideANamespaceWithItsShare(t *testing.T) {
 				require.False(t, of.ask(s, "greedy"))
 			})
 		})
+	}
+}
+
+func TestTable_LeavesRoomInAPartBesideANamespaceWithItsShareOfTheWhole(t *testing.T) {
+	for part, whole := range map[*capacity.Limit]*capacity.Limit{
+		capacity.LeaseWaits: capacity.Waits, capacity.LargeBodies: capacity.Bodies,
+	} {
+		for _, of := range [][2]*capacity.Limit{{whole, part}, {part, whole}} {
+			t.Run(of[0].Depends+" and "+of[1].Depends, func(t *testing.T) {
+				shareTable(t, func(t *testing.T, s *shares) {
+					for requests[of[0]].ask(s, "greedy") {
+					}
+					require.True(t, requests[of[1]].ask(s, "modest"))
+				})
+			})
+		}
 	}
 }
 
@@ -270,6 +290,47 @@ func TestSearch_LeavesListsToOthersBetweenItsSteps(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSearch_HasItsTimeFromTheFirstTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharedService()
+		s.hangs, s.takes = func(string) bool { return false }, 1
+		o := Options{Service: s, Logger: quiet}
+		a, end := newAPI(o)
+		h := a.handler(o, end)
+		fill := func() (release func()) { // by another namespace
+			release, err := a.lists.Acquire(t.Context(), capacity.Holder{Namespace: "other"}, capacity.Lists.Whole*
+				capacity.ListItems)
+			require.NoError(t, err)
+			return release
+		}
+		search := func() (w *httptest.ResponseRecorder, ended chan struct{}) {
+			w, ended = httptest.NewRecorder(), make(chan struct{})
+			go func() {
+				defer close(ended)
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/jobs?within=1s", http.NoBody))
+			}()
+			return w, ended
+		}
+
+		began, release := time.Now(), fill()
+		w, ended := search()
+		time.Sleep(5 * time.Second) // a bubble's time
+		release()
+		<-ended
+		require.Contains(t, w.Body.String(), fmt.Sprintf(`"scanned":%d`, time.Second/searchStep))
+		require.Equal(t, 6*time.Second, time.Since(began))
+
+		began = time.Now()
+		w, ended = search()
+		synctest.Wait()
+		release = fill() // after its first step
+		<-ended
+		require.Contains(t, w.Body.String(), `"scanned":1}`)
+		require.Equal(t, time.Second, time.Since(began))
+		release()
+	})
 }
 
 func TestStores_OneThatHangsHoldsNothingOfTheOthers(t *testing.T) {

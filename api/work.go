@@ -83,7 +83,8 @@ func (a onStore) startOrder(
 
 // countWork answers with the number of jobs that bulk work would select, by topic and reason.
 func (a onStore) countWork(w http.ResponseWriter, r *http.Request, f request.WorkRequest) error {
-	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within, Turn: a.countTurn(r)}
+	by := store.GroupBy{Topic: true, Reason: true, Within: f.Within}
+	a.boundCount(r, &by)
 	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		var found store.Groups
 		var err error

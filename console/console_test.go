@@ -619,7 +619,7 @@ func watch(t *testing.T, site *consoletest.Site, streams int, path func(n int) s
 	return status
 }
 
-func TestLive_BoundsTheStreamsOfANamespace(t *testing.T) {
+func TestLive_BoundsTheStreamsOfAToken(t *testing.T) {
 	for name, path := range map[string]func(n int) string{
 		"of one page":        func(int) string { return "?live=1" },
 		"of different pages": func(n int) string { return fmt.Sprintf("?live=1&n=%d", n) },
@@ -628,10 +628,25 @@ func TestLive_BoundsTheStreamsOfANamespace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				site := newSite(t, true)
 				site.SignIn(site.Token("mia", "read"))
-				require.Equal(t, http.StatusServiceUnavailable, watch(t, site, capacity.WatchedPages.Share()+1, path))
+				require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 33, path))
+				site.SignIn(consoletest.RootToken)
+				require.Equal(t, http.StatusOK, watch(t, site, 1, path), "others have theirs")
 			})
 		})
 	}
+}
+
+func TestLive_BoundsTheStreamsOfANamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, true)
+		path := func(int) string { return "?live=1" }
+		for n := range capacity.WatchedPages.Share() / 32 {
+			site.SignIn(site.Token(fmt.Sprint("mia", n), "read"))
+			require.Equal(t, http.StatusOK, watch(t, site, 32, path))
+		}
+		site.SignIn(consoletest.RootToken)
+		require.Equal(t, http.StatusServiceUnavailable, watch(t, site, 1, path))
+	})
 }
 
 func TestLive_CountsOnlyStreamsThatLast(t *testing.T) {

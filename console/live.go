@@ -21,6 +21,8 @@ import (
 const (
 	// liveEvery is the time between two renderings of live blocks.
 	liveEvery = 2 * time.Second
+	// maxAudienceWatchers bounds the streams of a token, so that it leaves some of its namespace to others.
+	maxAudienceWatchers = 32
 	// maxLiveTime bounds a stream, so that the session is checked again.
 	maxLiveTime = 10 * time.Minute
 	// heartbeat keeps proxies from closing a stream, and tells browsers that it is there: they open another after 40 s
@@ -32,6 +34,10 @@ const (
 
 // errNotLive is the error of a page without live blocks.
 var errNotLive = &client.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "The page has no live blocks."}
+
+// errTooManyPages is the error of a token with maxAudienceWatchers.
+var errTooManyPages = fmt.Errorf("too many %s: the token watches %d; %s",
+	capacity.WatchedPages.Name, maxAudienceWatchers, capacity.WatchedPages.Advice)
 
 // liveHub renders the live blocks of the pages that are watched: once for all who watch the same page with the same
 // token.
@@ -77,14 +83,23 @@ type liveBlock struct {
 	version int    // counts its changes, from 1
 }
 
-// join returns the page of a key, which render renders while it has watchers. End it with leave. Error:
-// *capacity.FullError.
+// join returns the page of a key, which render renders while it has watchers. End it with leave. Errors:
+// *capacity.FullError and errTooManyPages.
 func (h *liveHub) join(key liveKey, render func(context.Context) ([]web.Block, error)) (*livePage, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own := 0
+	for k, p := range h.pages {
+		if k.audience == key.audience {
+			own += p.watchers
+		}
+	}
+	if own >= maxAudienceWatchers {
+		return nil, errTooManyPages
+	}
 	if err := h.watchers.TryAcquire(key.holder(), 1); err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	p := h.pages[key]
 	if p == nil {
 		ctx, cancel := context.WithCancel(context.Background())

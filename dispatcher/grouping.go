@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -31,39 +32,76 @@ type groupJobs interface {
 // countJobs counts the jobs that a filter selects by some of their fields. The position of the filter is ignored; its
 // limits bound a page.
 func countJobs(ctx context.Context, jobs groupJobs, filter store.Filter, by store.GroupBy) (store.Groups, error) {
-	left := newBudget(cmp.Or(by.Within, groupTime), filter.ScanLimit)
 	filter.After = store.Position{}
+	if by.AcquireTurn != nil {
+		filter.ScanLimit = min(filter.ScanLimit, store.MaxListLimit)
+	}
 	c := newCounter(by)
-	for more := true; more; {
-		if filter.ScanLimit = left.Next(); filter.ScanLimit == 0 {
-			c.Exact = false
-			break
-		}
-		var page store.Page
-		err := inTurn(by, func() (err error) { page, err = jobs.List(ctx, filter); return err })
-		if err != nil {
-			return store.Groups{}, err
-		}
-		left.Add(page.Scanned)
-		c.Scanned += page.Scanned
+	err := c.readInTurns(ctx, filter.ScanLimit, func(most int) (looked int, more bool, err error) {
+		filter.ScanLimit = most
+		page, err := jobs.List(ctx, filter)
 		for i := range page.Jobs {
 			c.add(&page.Jobs[i])
 		}
-		filter.After, more = page.Reached, page.More
+		filter.After = page.Reached
+		return page.Scanned, page.More, err
+	})
+	if err != nil {
+		return store.Groups{}, err
 	}
 	return c.sorted(), nil
 }
 
-// inTurn calls read in a turn of a count.
-func inTurn(by store.GroupBy, read func() error) error {
-	if by.Turn != nil {
-		done, err := by.Turn()
+// readInTurns calls read in turns, with the number of jobs to look at, up to most, while there are more. The time of
+// the count begins with the first turn, and bounds the waits for later ones.
+func (c *counter) readInTurns(
+	ctx context.Context, most int, read func(most int) (looked int, more bool, err error),
+) error {
+	var left *budget
+	turns := ctx
+	for more := true; more; {
+		release, err := c.acquireTurn(turns)
+		if _, isFull := errors.AsType[*capacity.FullError](err); isFull && left != nil {
+			c.Exact = false
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		defer done()
+		if left == nil {
+			left = newBudget(cmp.Or(c.by.Within, groupTime), most)
+			var cancel func()
+			turns, cancel = context.WithDeadline(ctx, left.until)
+			defer cancel()
+		}
+		if more, err = c.readOnce(left, release, read); err != nil {
+			return err
+		}
 	}
-	return read()
+	return nil
+}
+
+func (c *counter) acquireTurn(ctx context.Context) (release func(), err error) {
+	if c.by.AcquireTurn == nil {
+		return func() {}, nil
+	}
+	return c.by.AcquireTurn(ctx)
+}
+
+// readOnce calls read in a turn, unless the time is over.
+func (c *counter) readOnce(
+	left *budget, release func(), read func(most int) (looked int, more bool, err error),
+) (more bool, err error) {
+	defer release()
+	most := left.Next()
+	if most == 0 {
+		c.Exact = false
+		return false, nil
+	}
+	looked, more, err := read(most)
+	left.Add(looked)
+	c.Scanned += looked
+	return more, err
 }
 
 // groupedAtOnce is how many jobs countIDs reads at once, with their bodies.
@@ -73,37 +111,34 @@ const groupedAtOnce = 4
 func countIDs(
 	ctx context.Context, jobs groupJobs, namespace string, ids []string, states []job.State, by store.GroupBy,
 ) (store.Groups, error) {
-	until := time.Now().Add(cmp.Or(by.Within, groupTime))
 	c := newCounter(by)
-	for part := range slices.Chunk(ids, groupedAtOnce) {
-		if !time.Now().Before(until) {
-			c.Exact = false
-			break
-		}
+	if len(ids) == 0 {
+		return c.sorted(), nil
+	}
+	err := c.readInTurns(ctx, groupedAtOnce, func(int) (looked int, more bool, err error) {
+		part := ids[:min(groupedAtOnce, len(ids))]
+		ids = ids[len(part):]
 		found, errs := make([]job.Job, len(part)), make([]error, len(part))
-		err := inTurn(by, func() error {
-			var all sync.WaitGroup
-			for i, id := range part {
-				all.Go(func() { found[i], errs[i] = jobs.Get(ctx, job.Ref{Namespace: namespace, ID: id}) })
-			}
-			all.Wait()
-			return nil
-		})
-		if err != nil {
-			return store.Groups{}, err
+		var all sync.WaitGroup
+		for i, id := range part {
+			all.Go(func() { found[i], errs[i] = jobs.Get(ctx, job.Ref{Namespace: namespace, ID: id}) })
 		}
-		c.Scanned += len(part)
+		all.Wait()
 		for i, err := range errs {
 			switch {
 			case err == nil && slices.Contains(states, found[i].State):
 				c.add(&found[i])
 			case err == nil || errors.Is(err, store.ErrNotFound):
 			case errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
-				return store.Groups{}, err
+				return 0, false, err
 			default: // a job that cannot be read
 				c.Exact = false
 			}
 		}
+		return len(part), len(ids) > 0, nil
+	})
+	if err != nil {
+		return store.Groups{}, err
 	}
 	return c.sorted(), nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/ringback/ringback/job"
@@ -22,9 +23,10 @@ type GroupBy struct {
 	Status bool
 	// Within is the time after which no more jobs are counted; zero: 2 s.
 	Within time.Duration
-	// Turn, if set, is called before each read of jobs, and done after it, so that a long count lets others read. Its
-	// error is that of the count.
-	Turn func() (done func(), err error)
+	// AcquireTurn, if set, is called before each read of at most MaxListLimit jobs, and release after it, so that a long
+	// count lets others read. Within begins with the first turn. Its error is that of the count, but a later
+	// *capacity.FullError ends the count.
+	AcquireTurn func(ctx context.Context) (release func(), err error)
 }
 
 // Key returns the key of a job's group.

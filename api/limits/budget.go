@@ -3,7 +3,7 @@ package limits
 import (
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/ringback/ringback/internal/capacity"
@@ -54,50 +54,69 @@ func (b *BodyBudget) Meter(body io.ReadCloser, holder capacity.Holder) *MeteredB
 	return &MeteredBody{ReadCloser: body, budget: b, holder: holder}
 }
 
-// A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing.
+// A MeteredBody is a request's body with the bytes reserved for it. Methods of a nil one reserve nothing. It is safe
+// for concurrent use.
 type MeteredBody struct {
 	io.ReadCloser
-	budget   *BodyBudget
-	holder   capacity.Holder
-	reserved atomic.Int64
+	budget *BodyBudget
+	holder capacity.Holder
+
+	mu       sync.Mutex
+	reserved int64
 }
 
-// Fits returns an error, a *capacity.FullError, if there is no room for a body of n bytes.
-func (m *MeteredBody) Fits(n int64) error {
+// CheckRoom returns an error, a *capacity.FullError, if there is no room for a body of n bytes.
+func (m *MeteredBody) CheckRoom(n int64) error {
 	if m == nil {
 		return nil
 	}
-	return m.budget.of(n).Fits(m.holder, int(n))
+	return m.budget.of(n).CheckRoom(m.holder, int(n))
 }
 
 // Reserve reserves n bytes. Error: *capacity.FullError.
-func (m *MeteredBody) Reserve(n int64) error {
-	if m == nil {
-		return nil
-	}
-	err := m.budget.of(m.reserved.Load()+n).TryAcquire(m.holder, int(n))
-	if err == nil {
-		m.reserved.Add(n)
-	}
-	return err
-}
+func (m *MeteredBody) Reserve(n int64) error { return m.change(n, (*capacity.Semaphore).TryAcquire) }
 
 // ForceReserve reserves n bytes even beyond the budget.
 func (m *MeteredBody) ForceReserve(n int64) {
-	if m != nil {
-		m.budget.all.Force(m.holder, int(n))
-		m.reserved.Add(n)
-	}
+	_ = m.change(n, func(in *capacity.Semaphore, h capacity.Holder, n int) error { // without an error
+		in.Force(h, n)
+		return nil
+	})
 }
 
 // Return releases n bytes.
 func (m *MeteredBody) Return(n int64) { m.ForceReserve(-n) }
 
 // Release releases all bytes.
-func (m *MeteredBody) Release() {
-	if m != nil {
-		m.budget.all.Release(m.holder, int(m.reserved.Swap(0)))
+func (m *MeteredBody) Release() { m.Return(m.size()) }
+
+// size returns the bytes reserved.
+func (m *MeteredBody) size() int64 {
+	if m == nil {
+		return 0
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reserved
+}
+
+// change reserves n bytes more with acquire. All bytes of a body move when it becomes large, or small again.
+func (m *MeteredBody) change(n int64, acquire func(*capacity.Semaphore, capacity.Holder, int) error) error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	from, to, moved := m.budget.of(m.reserved), m.budget.of(m.reserved+n), int64(0)
+	if from != to {
+		moved = m.reserved
+	}
+	if err := acquire(to, m.holder, int(moved+n)); err != nil {
+		return err
+	}
+	from.Release(m.holder, int(moved))
+	m.reserved += n
+	return nil
 }
 
 // ReserveAnswer reserves the bytes of an answer until the client has read it: see GrowAnswer.
@@ -109,10 +128,10 @@ func (b *BodyBudget) ReserveAnswer(holder capacity.Holder, size int64) (*Metered
 // GrowAnswer reserves what the bytes of an answer have grown by. Small answers reserve nothing. Error:
 // *capacity.FullError.
 func (m *MeteredBody) GrowAnswer(size int64) error {
-	if size <= 2*capacity.SmallBody || size <= m.reserved.Load() {
+	if size <= 2*capacity.SmallBody || size <= m.size() {
 		return nil
 	}
-	return m.Reserve(size - m.reserved.Load())
+	return m.Reserve(size - m.size())
 }
 
 // Metered returns the MeteredBody of a request, nil when it has none.

@@ -14,8 +14,8 @@ type Lists struct {
 	stores map[string]*capacity.Semaphore
 }
 
-// Acquire waits until a list of at most limit items, from 1, may be read. Otherwise the error is a *capacity.FullError.
-// Call release once.
+// Acquire waits until a list of at most limit items, from 1, may be read. Call release once. Error:
+// *capacity.FullError, or the cause if ctx was canceled.
 func (l *Lists) Acquire(ctx context.Context, holder capacity.Holder, limit int) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, capacity.ListWait)
 	defer cancel()

@@ -39,7 +39,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	reserved := limits.Metered(r)
 	if r.ContentLength > capacity.SmallBody {
-		if err := reserved.Fits(r.ContentLength); err != nil {
+		if err := reserved.CheckRoom(r.ContentLength); err != nil {
 			return nil, unread(err)
 		}
 	}

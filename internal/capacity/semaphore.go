@@ -1,7 +1,9 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
@@ -27,15 +29,16 @@ type key struct {
 type Semaphore struct {
 	limit *Limit
 	whole int
-	*counts
+	in    *Semaphore // of which it is a part
+	total int
+	held  map[key]int
+	*queue
 }
 
-// counts are shared by a Semaphore and its parts.
-type counts struct {
-	mu      sync.Mutex
-	total   int
-	held    map[key]int
-	waiting []*waiter // in order of their turns
+// queue is shared by a Semaphore and its parts.
+type queue struct {
+	mu      sync.Mutex // guards the counts, too
+	waiting []*waiter  // in order of their turns
 }
 
 // waiter is a call of Acquire that waits.
@@ -51,12 +54,12 @@ func (l *Limit) Semaphore(whole int) *Semaphore {
 	if whole == 0 {
 		whole = l.Whole
 	}
-	return &Semaphore{limit: l, whole: whole, counts: &counts{held: make(map[key]int)}}
+	return &Semaphore{limit: l, whole: whole, held: make(map[key]int), queue: &queue{}}
 }
 
-// Part returns a Semaphore on the same counts with a lower bound: what is acquired by it leaves the rest to others.
+// Part returns a Semaphore with a lower bound. What it holds is held of s, too, whose rest it leaves to others.
 func (s *Semaphore) Part(l *Limit, whole int) *Semaphore {
-	return &Semaphore{limit: l, whole: whole, counts: s.counts}
+	return &Semaphore{limit: l, whole: whole, in: s, held: make(map[key]int), queue: s.queue}
 }
 
 // Whole returns the bound.
@@ -80,15 +83,15 @@ func (s *Semaphore) TryAcquire(h Holder, n int) error {
 	return nil
 }
 
-// Fits returns the error that TryAcquire would return.
-func (s *Semaphore) Fits(h Holder, n int) error {
+// CheckRoom returns the error that TryAcquire would return.
+func (s *Semaphore) CheckRoom(h Holder, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refusal(h, n)
 }
 
 // Acquire acquires n, from 1 to Whole, and waits for it until ctx ends. Of those that wait, the one whose namespace
-// holds least is next. Namespaces that hold as much take turns. Error: *FullError.
+// holds least is next. Namespaces that hold as much take turns. Error: *FullError, or the cause if ctx was canceled.
 func (s *Semaphore) Acquire(ctx context.Context, h Holder, n int) error {
 	w := &waiter{of: s, holder: h, n: n, granted: make(chan struct{})}
 	s.mu.Lock()
@@ -106,9 +109,13 @@ func (s *Semaphore) Acquire(ctx context.Context, h Holder, n int) error {
 	if at < 0 { // it was granted meanwhile
 		return nil
 	}
+	err := s.refusal(h, n)
 	s.waiting = slices.Delete(s.waiting, at, at+1)
 	s.grant() // others may have waited for its turn
-	return &FullError{Limit: s.limit, whole: s.whole}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return cmp.Or(err, error(&FullError{Limit: s.limit, whole: s.whole})) // without err another one was next
 }
 
 // Release gives n back.
@@ -139,73 +146,75 @@ func (s *Semaphore) Assign(from, to Holder, n int) error {
 
 // refusal returns the reason why a holder may not have n more; nil: it may. The caller holds the mutex.
 func (s *Semaphore) refusal(h Holder, n int) error {
-	if s.total+n > s.whole {
-		return &FullError{Limit: s.limit, whole: s.whole}
-	}
-	for _, k := range h.keys() {
-		if !s.isInShare(k, n) {
-			return &FullError{Limit: s.limit, whole: s.whole, held: s.held[k], of: k}
+	return cmp.Or(s.checkWhole(n), s.checkShare(h, n))
+}
+
+// checkWhole returns an error if all together may not have n more.
+func (s *Semaphore) checkWhole(n int) error {
+	for ; s != nil; s = s.in {
+		if s.total+n > s.whole {
+			return &FullError{Limit: s.limit, whole: s.whole}
 		}
 	}
 	return nil
 }
 
-// isInShare reports whether a namespace or store may have n more. One that holds nothing may have any number.
-func (s *Semaphore) isInShare(k key, n int) bool {
-	used := s.held[k]
-	return k.name == "" || used == 0 ||
-		float64(used+n-1) < max(1, Threshold(s.whole-s.total-n+1, s.whole, namespaceWeight))
+// checkShare returns an error if the namespace or the store of a holder may not have n more. One that holds nothing may
+// have any number.
+func (s *Semaphore) checkShare(h Holder, n int) error {
+	for ; s != nil; s = s.in {
+		for _, k := range h.keys() {
+			used := s.held[k]
+			if k.name != "" && used > 0 &&
+				float64(used+n-1) >= max(1, Threshold(s.whole-s.total-n+1, s.whole, namespaceWeight)) {
+				return &FullError{Limit: s.limit, whole: s.whole, held: used, of: k}
+			}
+		}
+	}
+	return nil
 }
 
-func (c *counts) add(h Holder, n int) {
-	c.total += n
-	for _, k := range h.keys() {
-		if k.name == "" {
-			continue
-		}
-		if c.held[k] += n; c.held[k] == 0 {
-			delete(c.held, k)
+func (s *Semaphore) add(h Holder, n int) {
+	for ; s != nil; s = s.in {
+		s.total += n
+		for _, k := range h.keys() {
+			if k.name == "" {
+				continue
+			}
+			if s.held[k] += n; s.held[k] == 0 {
+				delete(s.held, k)
+			}
 		}
 	}
 }
 
 // grant serves those that wait until there is no room for the next. The others of its namespace go behind those that
 // wait already. The caller holds the mutex.
-func (c *counts) grant() {
+func (q *queue) grant() {
 	for {
 		next := -1
-		for i, w := range c.waiting {
-			if w.isInShare() && (next < 0 || c.heldBy(w) < c.heldBy(c.waiting[next])) {
+		for i, w := range q.waiting {
+			if w.of.checkShare(w.holder, w.n) == nil && (next < 0 || w.held() < q.waiting[next].held()) {
 				next = i
 			}
 		}
-		if next < 0 || c.total+c.waiting[next].n > c.waiting[next].of.whole {
+		if next < 0 || q.waiting[next].of.checkWhole(q.waiting[next].n) != nil {
 			return
 		}
-		w := c.waiting[next]
+		w := q.waiting[next]
 		var later []*waiter
-		c.waiting = slices.DeleteFunc(slices.Delete(c.waiting, next, next+1), func(o *waiter) bool {
+		q.waiting = slices.DeleteFunc(slices.Delete(q.waiting, next, next+1), func(o *waiter) bool {
 			isLater := o.holder.Namespace == w.holder.Namespace
 			if isLater {
 				later = append(later, o)
 			}
 			return isLater
 		})
-		c.waiting = append(c.waiting, later...)
-		c.add(w.holder, w.n)
+		q.waiting = append(q.waiting, later...)
+		w.of.add(w.holder, w.n)
 		close(w.granted)
 	}
 }
 
-// isInShare reports whether the shares allow what is waited for.
-func (w *waiter) isInShare() bool {
-	for _, k := range w.holder.keys() {
-		if !w.of.isInShare(k, w.n) {
-			return false
-		}
-	}
-	return true
-}
-
-// heldBy returns what the namespace of a waiter holds.
-func (c *counts) heldBy(w *waiter) int { return c.held[key{name: w.holder.Namespace}] }
+// held returns what the namespace of a waiter holds.
+func (w *waiter) held() int { return w.of.held[key{name: w.holder.Namespace}] }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -116,4 +117,49 @@ func TestPart_LeavesTheRest(t *testing.T) {
 	}
 	require.ErrorContains(t, part.TryAcquire(Holder{Namespace: "x"}, 1), "jobs to lease: this process has room for 6")
 	require.NoError(t, s.TryAcquire(Holder{Namespace: "x"}, 1))
+}
+
+func TestPart_CountsOnlyWhatItHolds(t *testing.T) {
+	s := Waits.Semaphore(0)
+	part := s.Part(LeaseWaits, LeaseWaits.Whole)
+	for range 1000 {
+		require.NoError(t, s.TryAcquire(a, 1))
+	}
+	for range Waits.Share() - 1000 {
+		require.NoError(t, part.TryAcquire(a, 1))
+	}
+	require.ErrorContains(t, part.CheckRoom(a, 1), "the namespace holds its share of 1334; this process leaves the rest "+
+		"of 1778 to others")
+	require.NoError(t, part.TryAcquire(b, 1))
+	require.Equal(t, Waits.Share()-1000+1, part.InUse())
+	require.Equal(t, Waits.Share()+1, s.InUse())
+	part.Release(b, 1)
+	require.Equal(t, Waits.Share(), s.InUse())
+}
+
+func TestAcquire_SaysWhyItFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Lists.Semaphore(0)
+		fail := func(h Holder, n int) error {
+			ctx, cancel := context.WithTimeout(t.Context(), ListWait)
+			defer cancel()
+			return s.Acquire(ctx, h, n)
+		}
+		require.NoError(t, s.TryAcquire(a, Lists.Share()))
+		require.EqualError(t, fail(a, 1), "too many lists that are read: the namespace holds its share of 3; this process "+
+			"leaves the rest of 4 to others; retry, or use a smaller limit")
+		const full = "too many lists that are read: this process has room for 4; retry, or use a smaller limit"
+		require.EqualError(t, fail(b, 2), full)
+		var order []Holder
+		waits(t.Context(), s, b, 2, &order)
+		require.EqualError(t, fail(c, 1), full, "another one is next")
+
+		ctx, leave := context.WithCancelCause(t.Context())
+		left := errors.New("the client has left")
+		leave(left)
+		require.Equal(t, left, s.Acquire(ctx, a, 1))
+		s.Release(a, Lists.Share())
+		synctest.Wait()
+		require.Equal(t, []Holder{b}, order)
+	})
 }

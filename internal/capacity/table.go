@@ -46,8 +46,9 @@ var (
 	}
 	LargeBodies = &Limit{
 		Name: "bytes of requests and unread answers", Whole: 48 << 20, Bytes: true,
-		Weight: namespaceWeight, Depends: "for larger requests; 1.5 times the largest one, if that is more",
-		Beyond: "503", Advice: "retry with fewer or smaller requests",
+		Weight:  namespaceWeight,
+		Depends: "for larger requests, which count above, too; 1.5 times the largest one, if that is more",
+		Beyond:  "503", Advice: "retry with fewer or smaller requests",
 	}
 	Lists = &Limit{
 		Name: "lists that are read", Whole: 4, PerStore: true, Weight: namespaceWeight,
@@ -63,7 +64,7 @@ var (
 		Beyond: "waits",
 	}
 	WatchedPages = &Limit{
-		Name: "live pages of the console", Whole: 128, Weight: namespaceWeight,
+		Name: "live pages of the console", Whole: 128, Weight: namespaceWeight, Depends: "32 of a token",
 		Beyond: "503, and the page is not live", Advice: "close some, or reload the page instead",
 	}
 	RenderedPages = &Limit{
