@@ -40,7 +40,7 @@ type Namespace struct {
 
 	Name     string `json:"namespace"`
 	Revision int64  `json:"revision"` // for IfRevision; 0: it was never put
-	// Usage is set by GetNamespace, unless the namespace's store is unavailable.
+	// Usage is set by GetNamespace, unless the namespace's store is unavailable or did not count it in time.
 	Usage *NamespaceUsage `json:"usage"`
 }
 

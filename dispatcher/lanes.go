@@ -84,7 +84,8 @@ func (d *Dispatcher) changeLane(
 			}
 			lane.Settings.Headers = d.sealer.SealHeaders(lane.Settings.Headers, job.Origin(target))
 		}
-		release, err := d.quotas.ReserveSettings(ctx, changeOfLane(lane, before))
+		size := usageOfLane(lane.Settings).Sub(usageOfLane(before))
+		release, err := d.quotas.ReserveSettings(ctx, q.Namespace, size)
 		if err != nil || dry {
 			release(store.ErrDryRun)
 			return lane, err

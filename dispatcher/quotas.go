@@ -34,8 +34,8 @@ type namespaceQuotas struct {
 	countSettings func(ctx context.Context, namespace string) (store.Usage, error)
 
 	mu       sync.Mutex
-	usages   map[string]*usage // of namespaces with a quota of jobs
-	settings map[string]*usage // of namespaces with a quota of settings, which count as jobs
+	usages   map[string]*usage // of namespaces by jobs
+	settings map[string]*usage // of namespaces by settings, which count as jobs
 }
 
 // newQuotas returns Quotas of the namespaces of a store. of returns that of a namespace, from a cache. countSettings
@@ -50,7 +50,17 @@ func newQuotas(
 	}
 }
 
-// usageOf returns the usage of a namespace among those of jobs or of settings, which count counts.
+// usageOfJobs returns the usage of a namespace by jobs.
+func (q *namespaceQuotas) usageOfJobs(namespace string) *usage {
+	return q.usageOf(q.usages, namespace, q.store.Usage)
+}
+
+// usageOfSettings returns the usage of a namespace by settings.
+func (q *namespaceQuotas) usageOfSettings(namespace string) *usage {
+	return q.usageOf(q.settings, namespace, q.countSettings)
+}
+
+// usageOf returns the usage of a namespace among usages, which count counts.
 func (q *namespaceQuotas) usageOf(
 	usages map[string]*usage, namespace string, count func(ctx context.Context, namespace string) (store.Usage, error),
 ) *usage {
@@ -171,14 +181,14 @@ func (a *admission) run(ctx context.Context) error {
 
 // reserve reserves room for all jobs, or else for those with unknown ids, as many as there is room for.
 func (a *admission) reserve(ctx context.Context) error {
-	u := a.q.usageOf(a.q.usages, a.jobs[0].Namespace, a.q.store.Usage)
+	u := a.q.usageOfJobs(a.jobs[0].Namespace)
 	limits := store.Usage{Jobs: a.quota.Pending, Bytes: a.quota.Bytes, KeptBytes: a.quota.KeptBytes}
 	bytes := a.quota.Bytes > 0
 	sizes := make([]store.Usage, len(a.jobs))
 	for i := range a.jobs {
 		sizes[i] = sizeOf(&a.jobs[i], bytes)
 	}
-	room, err := u.reserve(ctx, limits, sizes, true)
+	room, err := u.reserve(ctx, limits, sizes, true, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -189,7 +199,7 @@ func (a *admission) reserve(ctx context.Context) error {
 		for k, i := range a.wanted {
 			sizes[k] = sizes[i]
 		}
-		if room, err = u.reserve(ctx, limits, sizes[:len(a.wanted)], false); err != nil {
+		if room, err = u.reserve(ctx, limits, sizes[:len(a.wanted)], false, time.Time{}); err != nil {
 			return err
 		}
 		for _, i := range a.wanted[room.jobs:] {

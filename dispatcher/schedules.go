@@ -90,14 +90,19 @@ func (d *Dispatcher) PutSchedule(
 	release := func(error) {}
 	put, err := d.schedules.Put(ctx, namespace, name, opts, func(s *store.Schedule) error {
 		release(store.ErrVersion) // the change is made again
-		before := s.ScheduleSettings
+		var before store.Usage
+		if s.Revision != 0 {
+			before = usageOfSettings(s.ScheduleSettings)
+		}
 		err := change(s)
 		if err != nil && !errors.Is(err, store.ErrDryRun) {
 			return err
 		}
 		var refused error
-		release, refused = d.quotas.ReserveSettings(ctx,
-			settingsChange{namespace, s.Revision == 0, before, s.ScheduleSettings})
+		release, refused = d.quotas.ReserveSettings(ctx, namespace, usageOfSettings(s.ScheduleSettings).Sub(before))
+		if err != nil {
+			release(err) // Put returns none after a dry run
+		}
 		return cmp.Or(refused, err)
 	})
 	release(err)

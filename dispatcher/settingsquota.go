@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/units"
@@ -11,68 +12,54 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// A settingsChange is a change of settings, without pauses: a full quota refuses none.
-type settingsChange struct {
-	namespace     string
-	isNew         bool
-	before, after any // marshalled as they are stored
+// usageOfTopic returns what a policy uses without its pause, which no quota refuses.
+func usageOfTopic(p policy.Topic) store.Usage {
+	p.Paused, p.Pause = false, policy.Pause{}
+	return usageOfSettings(p)
 }
 
-// changeOfTopic is a change of a topic's policy.
-func changeOfTopic(t store.Topic, before policy.Topic) settingsChange {
-	isNew := t.Revision <= 0 && !t.Policy.Paused
-	before.Paused, before.Pause = false, policy.Pause{}
-	t.Policy.Paused, t.Policy.Pause = false, policy.Pause{}
-	return settingsChange{t.Namespace, isNew, before, t.Policy}
+// usageOfLane returns what the settings of a lane use without their pause, which no quota refuses.
+func usageOfLane(l policy.Lane) store.Usage {
+	l.Paused, l.Pause = false, policy.Pause{}
+	return usageOfSettings(l)
 }
 
-// changeOfLane is a change of a lane's settings.
-func changeOfLane(l store.Lane, before policy.Lane) settingsChange {
-	before.Paused, before.Pause = false, policy.Pause{}
-	l.Settings.Paused, l.Settings.Pause = false, policy.Pause{}
-	return settingsChange{l.Queue.Namespace, l.Revision <= 0 && !l.Settings.IsZero(), before, l.Settings}
-}
-
-// size returns what the change adds to the use of its namespace.
-func (c *settingsChange) size() (size store.Usage) {
-	if c.isNew {
-		size.Jobs, size.Bytes = 1, sizeOfJSON(c.after)
-		return size
-	}
-	size.Bytes = sizeOfJSON(c.after) - sizeOfJSON(c.before)
-	return size
-}
-
-func sizeOfJSON(settings any) int64 {
+// usageOfSettings returns what settings use that are marshalled as they are stored. Without any field they use nothing.
+func usageOfSettings(settings any) store.Usage {
 	text, _ := json.Marshal(settings) // the store writes them after that, and says what is wrong
-	return int64(len(text))
+	if string(text) == "{}" {
+		return store.Usage{}
+	}
+	return store.Usage{Jobs: 1, Bytes: int64(len(text))}
 }
 
-// ReserveSettings reserves room for a change in the quota of settings of its namespace. release must follow, with the
-// error of the change. Error: *job.QuotaError.
-func (q *namespaceQuotas) ReserveSettings(ctx context.Context, c settingsChange) (release func(error), err error) {
+// ReserveSettings reserves room for a change of settings by size in the quota of their namespace. release must follow,
+// with the error of the change. Only its first call counts. Error: *job.QuotaError.
+func (q *namespaceQuotas) ReserveSettings(
+	ctx context.Context, namespace string, size store.Usage,
+) (release func(error), err error) {
 	release = func(error) {}
-	quota, err := q.of(ctx, c.namespace)
+	if size.Jobs <= 0 && size.Bytes <= 0 {
+		return release, nil
+	}
+	quota, err := q.of(ctx, namespace)
 	if err != nil || quota.Settings == 0 && quota.SettingsBytes == 0 {
 		return release, err
 	}
-	size := c.size()
-	if size.Jobs == 0 && size.Bytes <= 0 {
-		return release, nil
-	}
-	u := q.usageOf(q.settings, c.namespace, q.countSettings)
+	u := q.usageOfSettings(namespace)
 	limits := store.Usage{Jobs: quota.Settings, Bytes: quota.SettingsBytes}
-	room, err := u.reserve(ctx, limits, []store.Usage{size}, false)
+	room, err := u.reserve(ctx, limits, []store.Usage{size}, false, time.Now())
 	if err != nil {
 		return release, err
 	}
 	if room.short == "" {
 		return func(failed error) {
-			written := room.size
+			reserved, written := room.size, room.size
 			if failed != nil {
 				written = store.Usage{}
 			}
-			u.release(room.size, written, store.Usage{})
+			room.size = store.Usage{}
+			u.release(reserved, written, store.Usage{})
 		}, nil
 	}
 	e := &job.QuotaError{
@@ -86,26 +73,44 @@ func (q *namespaceQuotas) ReserveSettings(ctx context.Context, c settingsChange)
 	return release, e
 }
 
-// countSettings counts the topics with a policy, the lanes with settings and the schedules of a namespace.
+// countSettings counts the topics with a policy, the lanes with settings and the schedules of a namespace, but not
+// those that are only paused, and the bytes of all. It makes a call for each topic and shard, to all shards at once.
 func (d *Dispatcher) countSettings(ctx context.Context, namespace string) (sum store.Usage, err error) {
 	set, err := d.policies.Reload(ctx)
 	if err != nil {
 		return sum, err
 	}
-	add := func(doc store.Document) { sum = sum.Add(store.Usage{Jobs: 1, Bytes: int64(len(doc.Value))}) }
+	var topics []string
 	for name, t := range set.Values {
-		if name.Namespace != namespace {
-			continue
-		}
-		sum = sum.Add(store.Usage{Jobs: 1, Bytes: t.Size})
-		for _, shard := range d.store.Shards() {
-			lanes := store.LaneKey(job.Queue{Namespace: namespace, Topic: name.Name})
-			if err := eachDocument(ctx, shard, lanes, add); err != nil {
-				return sum, err
-			}
+		if name.Namespace == namespace {
+			topics = append(topics, name.Name)
+			sum = sum.Add(store.Usage{Jobs: usageOfTopic(t.Stored.Policy).Jobs, Bytes: t.Size})
 		}
 	}
-	return sum, eachDocument(ctx, d.opts.Store, store.DocumentKey{Kind: store.KindSchedule, Namespace: namespace}, add)
+	lanes := make([]store.Usage, len(d.store.Shards()))
+	err = d.store.ForEachShard(func(n int, shard store.Shard) error {
+		for _, topic := range topics {
+			key := store.LaneKey(job.Queue{Namespace: namespace, Topic: topic})
+			if err := eachDocument(ctx, shard, key, func(doc store.Document) {
+				lane, _ := doc.Lane() // an unreadable one is a pause
+				size := store.Usage{Jobs: usageOfLane(lane.Settings).Jobs, Bytes: int64(len(doc.Value))}
+				lanes[n] = lanes[n].Add(size)
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return sum, err
+	}
+	for _, size := range lanes {
+		sum = sum.Add(size)
+	}
+	schedules := store.DocumentKey{Kind: store.KindSchedule, Namespace: namespace}
+	return sum, eachDocument(ctx, d.opts.Store, schedules, func(doc store.Document) {
+		sum = sum.Add(store.Usage{Jobs: 1, Bytes: int64(len(doc.Value))})
+	})
 }
 
 // eachDocument calls do with each document of the kind and namespace of a key, and of lanes those of its topic.
@@ -130,13 +135,14 @@ func eachDocument(
 	}
 }
 
-// NamespaceUsage counts what a namespace uses of what its quota bounds.
+// NamespaceUsage returns what a namespace uses of what its quota bounds, by counts that registrations and changes of
+// settings share.
 func (d *Dispatcher) NamespaceUsage(ctx context.Context, namespace string) (job.NamespaceUsage, error) {
-	jobs, err := d.store.Usage(ctx, namespace)
+	jobs, err := d.quotas.usageOfJobs(namespace).latest(ctx)
 	if err != nil {
 		return job.NamespaceUsage{}, err
 	}
-	settings, err := d.countSettings(ctx, namespace)
+	settings, err := d.quotas.usageOfSettings(namespace).latest(ctx)
 	return job.NamespaceUsage{
 		Pending: jobs.Jobs, Bytes: jobs.Bytes, KeptBytes: jobs.KeptBytes,
 		Settings: settings.Jobs, SettingsBytes: settings.Bytes,

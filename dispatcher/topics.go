@@ -59,7 +59,7 @@ func (d *Dispatcher) putTopic(
 	if err := d.sealer.SealTopic(&t, was); err != nil {
 		return store.Topic{}, err
 	}
-	release, err := d.quotas.ReserveSettings(ctx, changeOfTopic(t, was))
+	release, err := d.quotas.ReserveSettings(ctx, t.Namespace, usageOfTopic(t.Policy).Sub(usageOfTopic(was)))
 	if err != nil || dry {
 		release(store.ErrDryRun)
 		return t, err

@@ -51,7 +51,7 @@ type unanswered struct {
 
 // A countFlight is one count, shared by all registrations that wait for it.
 type countFlight struct {
-	began, ended time.Time   // ended is zero while it runs
+	began, ended time.Time   // zero before that
 	registered   store.Usage // since began
 	done         chan struct{}
 	err          error // valid after done is closed
@@ -74,40 +74,69 @@ const (
 )
 
 // reserve reserves room for the first of some jobs within limits, of which zero is none: for all or none of them with
-// whole. Fewer than all have room only by a count that is at most countEvery old, or the last one if counts fail.
-// release must follow.
-func (u *usage) reserve(ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool) (room, error) {
+// whole. Fewer than all have room only by a count that is at most countEvery old and, unless counts take long, began
+// after since; or by the last one if counts fail. release must follow.
+func (u *usage) reserve(
+	ctx context.Context, limits store.Usage, sizes []store.Usage, whole bool, since time.Time,
+) (r room, err error) {
+	err = u.await(ctx, func() (wait *countFlight) {
+		r, wait = u.tryReserve(limits, sizes, whole, since)
+		return wait
+	})
+	return r, err
+}
+
+// latest returns what a count says that is as recent as those of reserve.
+func (u *usage) latest(ctx context.Context) (counted store.Usage, err error) {
+	err = u.await(ctx, func() *countFlight {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if time.Since(u.countedAt) <= max(countEvery, countShare*u.took) {
+			counted = u.counted
+			return nil
+		}
+		u.beginCount()
+		return u.flight
+	})
+	return counted, err
+}
+
+// await calls try until it returns no count to wait for.
+func (u *usage) await(ctx context.Context, try func() *countFlight) error {
 	for waited := (*countFlight)(nil); ; {
-		r, wait := u.tryReserve(limits, sizes, whole)
+		wait := try()
 		switch wait {
 		case nil:
-			return r, nil
+			return nil
 		case waited: // it failed, and no count is recent enough
-			return room{}, fmt.Errorf("count the use of the namespace: %w", wait.err)
+			return fmt.Errorf("count the use of the namespace: %w", wait.err)
 		}
 		select {
 		case <-wait.done:
 			waited = wait
 		case <-ctx.Done():
-			return room{}, fmt.Errorf("count the use of the namespace: %w", context.Cause(ctx))
+			return fmt.Errorf("count the use of the namespace: %w", context.Cause(ctx))
 		}
 	}
 }
 
 // tryReserve is reserve by what was counted before, or returns the count to wait for.
-func (u *usage) tryReserve(limits store.Usage, sizes []store.Usage, whole bool) (room, *countFlight) {
+func (u *usage) tryReserve(
+	limits store.Usage, sizes []store.Usage, whole bool, since time.Time,
+) (room, *countFlight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	age, every := time.Since(u.countedAt), max(countEvery, countShare*u.took)
-	if age > every {
-		u.beginCount()
-	}
 	used := u.used()
 	r := fit(used, limits, sizes)
+	isLate := r.short != "" && (age > every || every == countEvery && u.countedAt.Before(since))
+	if age > every || isLate {
+		u.beginCount()
+	}
 	switch {
 	case age > max(countKept, 2*every):
 		return room{}, u.flight
-	case !u.failing && r.short != "" && age > every:
+	case !u.failing && isLate:
 		return room{}, u.flight
 	case !u.failing && age > 2*every && !isBelowHalf(used.Add(r.size), limits):
 		return room{}, u.flight
@@ -174,14 +203,20 @@ func (u *usage) release(reserved, registered, unknown store.Usage) {
 	u.unanswered = append(u.unanswered, unanswered{unknown, until.Add(time.Second)}) // those of a second share an entry
 }
 
-// beginCount begins a count in the background, unless one is in flight or has just failed.
+// beginCount begins a count in the background, unless one is in flight or has just failed. Counts take at most a part
+// of the time, also where each waits for the next one: it begins countShare times the duration of the last one after it.
 func (u *usage) beginCount() {
 	if f := u.flight; f != nil && (f.ended.IsZero() || f.err != nil && time.Since(f.ended) < countPause) {
 		return
 	}
-	f := &countFlight{began: time.Now(), done: make(chan struct{})}
+	f := &countFlight{done: make(chan struct{})}
 	u.flight = f
+	pause := countShare*u.took - time.Since(u.countedAt)
 	go func() {
+		time.Sleep(pause)
+		u.mu.Lock()
+		f.began, f.registered = time.Now(), store.Usage{}
+		u.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 		defer cancel()
 		counted, err := u.count(ctx)

@@ -14,7 +14,7 @@ type Namespace struct {
 	// Quota bounds what the namespace uses.
 	Quota Quota `json:"quota,omitzero" api:"quota,always"`
 	// Usage is what the namespace uses of what its quota bounds, also without one. Null in lists, in the answer to a
-	// PUT, and while its store is unavailable.
+	// PUT, while its store is unavailable, and if it could not be counted in time.
 	Usage *NamespaceUsage `json:"-" api:"usage,answer"`
 }
 

@@ -105,7 +105,7 @@ func (r *Router) TopicState(
 // readShards reads rows from all shards concurrently, and returns them in order of the shards.
 func readShards[T any](r *Router, read func(store.Shard) ([]T, error)) ([]T, error) {
 	parts := make([][]T, len(r.shards))
-	err := r.forEachShard(func(n int, shard store.Shard) (err error) {
+	err := r.ForEachShard(func(n int, shard store.Shard) (err error) {
 		parts[n], err = read(shard)
 		return err
 	})

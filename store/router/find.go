@@ -68,7 +68,7 @@ func (r *Router) statuses(ctx context.Context, refs []job.Ref, except int) ([][]
 		return nil, nil
 	}
 	results := make([][]store.IDStatus, len(r.shards))
-	err := r.forEachShard(func(n int, _ store.Shard) (err error) {
+	err := r.ForEachShard(func(n int, _ store.Shard) (err error) {
 		if n != except {
 			results[n], err = r.known[n].do(ctx, refs)
 		}
@@ -91,7 +91,7 @@ func (r *Router) Find(ctx context.Context, refs []job.Ref) ([]int, error) {
 		at[i] = -1
 	}
 	var mu sync.Mutex
-	err := r.forEachShard(func(n int, shard store.Shard) error {
+	err := r.ForEachShard(func(n int, shard store.Shard) error {
 		start := 0
 		for part := range slices.Chunk(refs, store.MaxBatch) {
 			known, err := shard.Known(ctx, part)

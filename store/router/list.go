@@ -14,7 +14,7 @@ func (r *Router) List(ctx context.Context, filter store.Filter) (store.Page, err
 	if filter.Topic != "" && filter.Lane != "" {
 		only = r.ShardOf(job.Queue{Namespace: filter.Namespace, Topic: filter.Topic, Lane: filter.Lane})
 	}
-	err := r.forEachShard(func(n int, shard store.Shard) (err error) {
+	err := r.ForEachShard(func(n int, shard store.Shard) (err error) {
 		if only < 0 || n == only {
 			f := filter
 			f.After = onShard(filter.After, n, filter.Oldest)

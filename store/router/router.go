@@ -117,7 +117,7 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 	}
 	var mu sync.Mutex
 	at, hit := len(r.shards), job.Job{}
-	err := r.forEachShard(func(n int, shard store.Shard) error {
+	err := r.ForEachShard(func(n int, shard store.Shard) error {
 		found, err := shard.Get(ctx, ref)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
@@ -141,8 +141,8 @@ func (r *Router) locate(ctx context.Context, ref job.Ref) (int, job.Job, error) 
 	return 0, job.Job{}, store.ErrNotFound
 }
 
-// forEachShard calls do for all shards concurrently and joins the errors.
-func (r *Router) forEachShard(do func(n int, shard store.Shard) error) error {
+// ForEachShard calls do for all shards concurrently and joins the errors.
+func (r *Router) ForEachShard(do func(n int, shard store.Shard) error) error {
 	errs := make([]error, len(r.shards))
 	var wg sync.WaitGroup
 	for n, shard := range r.shards {

@@ -33,7 +33,7 @@ func (r *Router) GetLanes(ctx context.Context, queues []job.Queue) ([]store.Lane
 		byShard[n] = append(byShard[n], i)
 	}
 	lanes := make([]store.Lane, len(queues))
-	err := r.forEachShard(func(n int, shard store.Shard) error {
+	err := r.ForEachShard(func(n int, shard store.Shard) error {
 		for part := range slices.Chunk(byShard[n], store.MaxBatch) {
 			found, err := store.GetLanes(ctx, shard, pick(queues, part))
 			if err != nil {
