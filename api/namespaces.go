@@ -46,7 +46,7 @@ func (a *api) namespace(w http.ResponseWriter, r *http.Request) error {
 		return noNamespace(err)
 	}
 	if s, err := a.service.FindStore(r.Context(), name); err == nil {
-		if usage, err := s.NamespaceUsage(r.Context(), name); err == nil { // else its store is not available, or is slow
+		if usage, err := s.NamespaceUsage(r.Context(), name); err == nil { // else its store is away, or slow
 			found.Usage = &usage
 		}
 	}

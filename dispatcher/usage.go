@@ -204,7 +204,8 @@ func (u *usage) release(reserved, registered, unknown store.Usage) {
 }
 
 // beginCount begins a count in the background, unless one is in flight or has just failed. Counts take at most a part
-// of the time, also where each waits for the next one: it begins countShare times the duration of the last one after it.
+// of the time, also where each waits for the next one: that begins countShare times the duration of the last one after
+// it.
 func (u *usage) beginCount() {
 	if f := u.flight; f != nil && (f.ended.IsZero() || f.err != nil && time.Since(f.ended) < countPause) {
 		return

@@ -23,8 +23,8 @@ type GroupBy struct {
 	Status bool
 	// Within is the time after which no more jobs are counted; zero: 2 s.
 	Within time.Duration
-	// AcquireTurn, if set, is called before each read of at most MaxListLimit jobs, and release after it, so that a long
-	// count lets others read. Within begins with the first turn. Its error is that of the count, but a later
+	// AcquireTurn, if set, is called before each read of at most MaxListLimit jobs, and release after it, so that a
+	// long count lets others read. Within begins with the first turn. Its error is that of the count, but a later
 	// *capacity.FullError ends the count.
 	AcquireTurn func(ctx context.Context) (release func(), err error)
 }

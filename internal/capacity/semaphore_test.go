@@ -128,8 +128,8 @@ func TestPart_CountsOnlyWhatItHolds(t *testing.T) {
 	for range Waits.Share() - 1000 {
 		require.NoError(t, part.TryAcquire(a, 1))
 	}
-	require.ErrorContains(t, part.CheckRoom(a, 1), "the namespace holds its share of 1334; this process leaves the rest "+
-		"of 1778 to others")
+	require.ErrorContains(t, part.CheckRoom(a, 1),
+		"the namespace holds its share of 1334; this process leaves the rest of 1778 to others")
 	require.NoError(t, part.TryAcquire(b, 1))
 	require.Equal(t, Waits.Share()-1000+1, part.InUse())
 	require.Equal(t, Waits.Share()+1, s.InUse())
@@ -146,8 +146,8 @@ func TestAcquire_SaysWhyItFailed(t *testing.T) {
 			return s.Acquire(ctx, h, n)
 		}
 		require.NoError(t, s.TryAcquire(a, Lists.Share()))
-		require.EqualError(t, fail(a, 1), "too many lists that are read: the namespace holds its share of 3; this process "+
-			"leaves the rest of 4 to others; retry, or use a smaller limit")
+		require.EqualError(t, fail(a, 1), "too many lists that are read: the namespace holds its share of 3; "+
+			"this process leaves the rest of 4 to others; retry, or use a smaller limit")
 		const full = "too many lists that are read: this process has room for 4; retry, or use a smaller limit"
 		require.EqualError(t, fail(b, 2), full)
 		var order []Holder
