@@ -83,43 +83,46 @@ func (a onStore) serveJobs(w http.ResponseWriter, r *http.Request, filter store.
 // time begins with the first step, and bounds the waits for later ones. An error of a later step ends the page: if it
 // lasts, the next page fails.
 func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Buffer, grow func() error) error {
-	within, turns := cmp.Or(filter.Within, store.ListTime), r.Context()
+	within := cmp.Or(filter.Within, store.ListTime)
 	var until time.Time
 	var tooLarge error
-	step := func() (page store.Page, err error) {
-		release, err := a.lists.Acquire(turns, a.holderOf(r), filter.Limit)
+	last, scanned := store.Page{More: true}, 0
+	step := func(turn context.Context) error {
+		release, err := a.lists.Acquire(turn, a.holderOf(r), filter.Limit)
 		if err != nil {
-			return page, err
+			return err
 		}
 		defer release()
 		if until.IsZero() {
 			until = time.Now().Add(within)
 		}
 		filter.Within = max(min(searchStep, time.Until(until)), 1)
-		if page, err = a.store.List(r.Context(), filter); err == nil {
-			response.Items(o, page.Jobs, o.Job)
-			tooLarge = grow()
-		}
-		return page, err
-	}
-	o.Array("items")
-	last, scanned := store.Page{More: true}, 0
-	for n := 0; last.More && filter.Limit > 0 && (n == 0 || time.Now().Before(until)); n++ {
-		page, err := step()
-		if err != nil && n > 0 {
-			break
-		}
-		if err = cmp.Or(err, tooLarge); err != nil {
+		page, err := a.store.List(r.Context(), filter)
+		if err != nil {
 			return err
 		}
-		if n == 0 {
-			var cancel func()
-			turns, cancel = context.WithDeadline(turns, until)
-			defer cancel()
-		}
+		response.Items(o, page.Jobs, o.Job)
+		tooLarge = grow()
 		last, filter.After = page, page.Reached
 		filter.Limit -= len(page.Jobs)
 		scanned += page.Scanned
+		return nil
+	}
+	o.Array("items")
+	if filter.Limit > 0 {
+		if err := step(r.Context()); err != nil {
+			return err
+		}
+	}
+	turns, cancel := context.WithDeadline(r.Context(), until)
+	defer cancel()
+	for tooLarge == nil && last.More && filter.Limit > 0 && time.Now().Before(until) {
+		if step(turns) != nil {
+			break // the page has what was found
+		}
+	}
+	if tooLarge != nil {
+		return tooLarge
 	}
 	o.CloseArray()
 	next := ""

@@ -57,28 +57,27 @@ func countJobs(ctx context.Context, jobs groupJobs, filter store.Filter, by stor
 func (c *counter) readInTurns(
 	ctx context.Context, most int, read func(most int) (looked int, more bool, err error),
 ) error {
-	var left *budget
-	turns := ctx
-	for more := true; more; {
-		release, err := c.acquireTurn(turns)
-		if _, isFull := errors.AsType[*capacity.FullError](err); isFull && left != nil {
+	release, err := c.acquireTurn(ctx)
+	if err != nil {
+		return err
+	}
+	left := newBudget(cmp.Or(c.by.Within, groupTime), most)
+	turns, cancel := context.WithDeadline(ctx, left.until)
+	defer cancel()
+	for {
+		more, err := c.readOnce(left, release, read)
+		if err != nil || !more {
+			return err
+		}
+		release, err = c.acquireTurn(turns)
+		if _, isFull := errors.AsType[*capacity.FullError](err); isFull {
 			c.Exact = false
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if left == nil {
-			left = newBudget(cmp.Or(c.by.Within, groupTime), most)
-			var cancel func()
-			turns, cancel = context.WithDeadline(ctx, left.until)
-			defer cancel()
-		}
-		if more, err = c.readOnce(left, release, read); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 func (c *counter) acquireTurn(ctx context.Context) (release func(), err error) {

@@ -61,12 +61,13 @@ func TestGroups_TakeATurnForEachRead(t *testing.T) {
 }
 
 func TestGroups_HaveTheirTimeFromTheFirstTurnOn(t *testing.T) {
-	for name, count := range map[string]func(jobs *turnJobs, by store.GroupBy) (store.Groups, error){
-		"jobs": func(jobs *turnJobs, by store.GroupBy) (store.Groups, error) {
-			return countJobs(t.Context(), jobs, store.Filter{ScanLimit: scanLimit}, by)
+	type countFunc func(ctx context.Context, jobs *turnJobs, by store.GroupBy) (store.Groups, error)
+	for name, count := range map[string]countFunc{
+		"jobs": func(ctx context.Context, jobs *turnJobs, by store.GroupBy) (store.Groups, error) {
+			return countJobs(ctx, jobs, store.Filter{ScanLimit: scanLimit}, by)
 		},
-		"ids": func(jobs *turnJobs, by store.GroupBy) (store.Groups, error) {
-			return countIDs(t.Context(), jobs, job.DefaultNamespace, make([]string, 3*groupedAtOnce), nil, by)
+		"ids": func(ctx context.Context, jobs *turnJobs, by store.GroupBy) (store.Groups, error) {
+			return countIDs(ctx, jobs, job.DefaultNamespace, make([]string, 3*groupedAtOnce), nil, by)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestGroups_HaveTheirTimeFromTheFirstTurnOn(t *testing.T) {
 					}
 					return jobs.acquireTurn(ctx)
 				}
-				found, err := count(jobs, by)
+				found, err := count(t.Context(), jobs, by)
 				require.NoError(t, err)
 				require.False(t, found.Exact)
 				require.Equal(t, 2, jobs.turns, "what was counted before the turn that did not come is answered")
@@ -94,7 +95,7 @@ func TestGroups_HaveTheirTimeFromTheFirstTurnOn(t *testing.T) {
 				jobs.turns = 0
 				full := &capacity.FullError{Limit: capacity.Lists}
 				by.AcquireTurn = func(context.Context) (func(), error) { return nil, full }
-				_, err = count(jobs, by)
+				_, err = count(t.Context(), jobs, by)
 				require.ErrorIs(t, err, full, "nothing was counted")
 			})
 		})
