@@ -346,8 +346,8 @@ var plan = []row{
 		ours: []string{
 			"carrier", "dispatcher/documents", "dispatcher/internaljobs", "dispatcher/livetail",
 			"dispatcher/obstacles", "dispatcher/pull", "dispatcher/schedules", "dispatcher/seal",
-			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "internal/access", "internal/logs",
-			"job", "job/codec", "job/units", "policy", "pool", "sign", "store", "store/router",
+			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "internal/access", "internal/capacity",
+			"internal/logs", "job", "job/codec", "job/units", "policy", "pool", "sign", "store", "store/router",
 		},
 		others: []string{"golang.org/x/text/unicode/norm"},
 	},
