@@ -74,7 +74,7 @@ func New(t testing.TB, o Options) *Site {
 	if o.Deliver == nil {
 		o.Deliver = Answer
 	}
-	store := storetest.NewModel(storetest.ModelOptions{})
+	store := storetest.NewModel(storetest.ModelOptions{CountRevisions: true})
 	d, err := dispatcher.New(dispatcher.Options{
 		Store: store, Deliverer: deliverer(o.Deliver), OneProcess: true, Owner: "console-test",
 		Random: func() float64 { return 0.5 }, Logger: quiet,

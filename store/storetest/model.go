@@ -19,6 +19,9 @@ type ModelOptions struct {
 	Shards int
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
+	// CountRevisions makes revisions of documents 1, 2, 3 … in place of the times of their changes, for tests of texts
+	// that show them.
+	CountRevisions bool
 }
 
 // Model is the reference model: the contract over plain maps and sorted slices, under one mutex.
@@ -84,7 +87,8 @@ type topic struct {
 
 // NewModel returns an empty model.
 func NewModel(o ModelOptions) *Model {
-	m := &Model{defaults: o.Defaults.WithDefaults(policy.Builtin()), now: o.Now, settings: newSettings()}
+	m := &Model{defaults: o.Defaults.WithDefaults(policy.Builtin()), now: o.Now}
+	m.settings = newSettings(o.CountRevisions)
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -96,7 +100,7 @@ func NewModel(o ModelOptions) *Model {
 			queues:    make(map[job.Queue]*queue),
 			topics:    make(map[topicName]*topic),
 			forgotten: make(map[string]store.TopicStats),
-			settings:  newSettings(),
+			settings:  newSettings(o.CountRevisions),
 			permits:   make(map[topicName]window),
 			alarms:    make(map[topicName]bool),
 			wakeups:   make(map[string]*wakeups),

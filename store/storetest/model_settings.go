@@ -14,6 +14,7 @@ type settings struct {
 	documents map[store.DocumentKey]document
 	revisions map[string]int64    // the newest, by kind
 	changes   map[string][]change // the last KeptChanges, by kind
+	counted   bool                // ModelOptions.CountRevisions
 }
 
 // A change is the key of a document that got a revision or was removed with it.
@@ -29,10 +30,10 @@ type document struct {
 	limits policy.Limits
 }
 
-func newSettings() settings {
+func newSettings(counted bool) settings {
 	return settings{
 		documents: make(map[store.DocumentKey]document), revisions: make(map[string]int64),
-		changes: make(map[string][]change),
+		changes: make(map[string][]change), counted: counted,
 	}
 }
 
@@ -42,7 +43,11 @@ func (s settings) put(doc store.Document, limits policy.Limits, now time.Time) (
 		return store.Document{}, err
 	}
 	kind := doc.Key.Kind
-	s.revisions[kind] = store.NextRevision(s.revisions[kind], now.UnixMilli())
+	at := now.UnixMilli()
+	if s.counted {
+		at = 0
+	}
+	s.revisions[kind] = store.NextRevision(s.revisions[kind], at)
 	s.changes[kind] = append(s.changes[kind], change{s.revisions[kind], doc.Key})
 	s.changes[kind] = s.changes[kind][max(len(s.changes[kind])-store.KeptChanges, 0):]
 	if len(doc.Value) == 0 {
