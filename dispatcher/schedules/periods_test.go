@@ -246,10 +246,11 @@ func TestPeriods_MakeEachTickOnceWhateverDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newModel()
 		random := rand.New(rand.NewPCG(2, 2))
+		deaths := rand.New(rand.NewPCG(3, 3)) // guarded by mu
 		var mu sync.Mutex
 		var stops []func()
 		live := func() {
-			wrapped, _ := mortal(s, random, 0.03, &mu)
+			wrapped, _ := mortal(s, deaths, 0.03, &mu)
 			stops = append(stops, start(t, wrapped, new(registrar)))
 		}
 		set := every(2 * time.Second)
