@@ -126,7 +126,7 @@ func newShares(ctx context.Context, s *sharedService, bound int) *shares {
 	return &shares{sharedService: s, server: server, ctx: ctx}
 }
 
-// start makes a request of a namespace over a connection of its own. ended is closed with its answer.
+// start makes a request of a namespace over a new connection, and closes ended after the answer.
 func (s *shares) start(namespace, target string, body io.Reader, header ...string) (
 	w *httptest.ResponseRecorder, ended chan struct{},
 ) {

@@ -1,8 +1,8 @@
 // This part of the package caches the policies of topics.
 //
 // Claims report the store's revision, so that each attempt is made by policies that are as new as its claim (Sync).
-// Registrations and other calls use policies that are at most seconds old (Cached). Whoever would refuse a call for
-// what is cached reloads it before (Lookup, Reload).
+// Registrations and other calls use policies of the last 3 s (Cached). A caller reloads them before it refuses a call
+// because of them (Lookup, Reload).
 
 package documents
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/internal/capacity"
+	"github.com/ringback/ringback/notify/conn"
 	"github.com/ringback/ringback/pool"
 )
 
@@ -30,7 +31,7 @@ type descriptorPlan struct {
 func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p := descriptorPlan{
 		limit: limit, api: capacity.Requests.Whole, waiting: capacity.Waits.Whole,
-		deliveries: pool.DefaultWorkers, idle: maxIdleConns,
+		deliveries: pool.DefaultWorkers, idle: conn.MaxIdle,
 	}
 	if limit <= 0 {
 		return p
@@ -42,12 +43,9 @@ func planDescriptors(limit, stores int, delivers bool) descriptorPlan {
 	p.api = max(min(share, capacity.Requests.Whole), minAPIConns)
 	p.waiting = min(p.api/2, capacity.Waits.Whole)
 	p.deliveries = max(limit-limits.MaxConnections(p.api)-stores*storeDescriptors, 0)
-	p.idle = max(min(p.deliveries/4, maxIdleConns), 1)
+	p.idle = max(min(p.deliveries/4, conn.MaxIdle), 1)
 	return p
 }
-
-// maxIdleConns is the largest number of idle connections to receivers, over plain HTTP and over https each.
-const maxIdleConns = 4096
 
 // log logs the plan, and warns when deliveries would run out of descriptors before workers.
 func (p descriptorPlan) log(log *slog.Logger, delivers bool) {

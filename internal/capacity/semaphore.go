@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Holder is on whose behalf something is held.
+// Holder is the namespace and the store that a request is for.
 type Holder struct {
 	// Namespace is empty while it is not known: then no share bounds the holder.
 	Namespace string
-	// Store is the one that the request is for; empty: there is only one, or what is held does not depend on it.
+	// Store is empty if the process has one store only, or if stores need no share.
 	Store string
 }
 
-// keys are the names under which what a holder has is counted.
+// keys returns the keys by which a holder is counted.
 func (h Holder) keys() [2]key { return [2]key{{name: h.Namespace}, {h.Store, true}} }
 
 type key struct {
@@ -24,8 +24,8 @@ type key struct {
 	ofStore bool
 }
 
-// Semaphore bounds what is held at a time: by all, and by each namespace and store, which stays under the Threshold of
-// namespaceWeight. Make one with Limit.Semaphore.
+// Semaphore bounds the units in use: all of them, and those of each namespace and store by the Threshold of the limit's
+// weight. Make one with Limit.Semaphore.
 type Semaphore struct {
 	limit *Limit
 	whole int
@@ -57,7 +57,7 @@ func (l *Limit) Semaphore(whole int) *Semaphore {
 	return &Semaphore{limit: l, whole: whole, held: make(map[key]int), queue: &queue{}}
 }
 
-// Part returns a Semaphore with a lower bound. What it holds is held of s, too, whose rest it leaves to others.
+// Part returns a Semaphore with a lower bound. Its units count in s, too, whose rest it leaves to others.
 func (s *Semaphore) Part(l *Limit, whole int) *Semaphore {
 	return &Semaphore{limit: l, whole: whole, in: s, held: make(map[key]int), queue: s.queue}
 }
@@ -65,7 +65,7 @@ func (s *Semaphore) Part(l *Limit, whole int) *Semaphore {
 // Whole returns the bound.
 func (s *Semaphore) Whole() int { return s.whole }
 
-// InUse returns what is held.
+// InUse returns the units in use.
 func (s *Semaphore) InUse() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *Semaphore) checkShare(h Holder, n int) error {
 		for _, k := range h.keys() {
 			used := s.held[k]
 			if k.name != "" && used > 0 &&
-				float64(used+n-1) >= max(1, Threshold(s.whole-s.total-n+1, s.whole, namespaceWeight)) {
+				float64(used+n-1) >= max(1, Threshold(s.whole-s.total-n+1, s.whole, s.limit.Weight)) {
 				return &FullError{Limit: s.limit, whole: s.whole, held: used, of: k}
 			}
 		}

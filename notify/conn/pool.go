@@ -22,7 +22,7 @@ type Options struct {
 	Guard *guard.Guard
 	// Agent is the User-Agent of attempts and of requests to forward proxies; empty: Ringback/dev.
 	Agent string
-	// MaxIdle bounds idle connections per client certificate; zero: 4096. Connections of h1 and of net/http are counted
+	// MaxIdle bounds idle connections per client certificate; zero: MaxIdle. Connections of h1 and of net/http are counted
 	// apart. Idle connections are closed after 90 s. Over HTTP/1 they are not used beyond the time that the receiver
 	// announced.
 	MaxIdle int
@@ -37,6 +37,9 @@ type Options struct {
 	// Dial replaces the guarded dial in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
+
+// MaxIdle is the default of Options.MaxIdle.
+const MaxIdle = 4096
 
 const (
 	// maxTransports bounds the client certificates with open connections.
@@ -60,7 +63,7 @@ type Pool struct {
 
 // NewPool returns a Pool. It starts nothing.
 func NewPool(o Options) *Pool {
-	o.MaxIdle = cmp.Or(o.MaxIdle, 4096)
+	o.MaxIdle = cmp.Or(o.MaxIdle, MaxIdle)
 	p := &Pool{options: o, certified: make(map[*tls.Certificate]*list.Element), order: list.New()}
 	p.SetRoots(o.Roots)
 	p.plain = p.newTransport(nil)
