@@ -22,9 +22,9 @@ type Options struct {
 	Guard *guard.Guard
 	// Agent is the User-Agent of attempts and of requests to forward proxies; empty: Ringback/dev.
 	Agent string
-	// MaxIdle bounds idle connections per client certificate; zero: MaxIdle. Connections of h1 and of net/http are counted
-	// apart. Idle connections are closed after 90 s. Over HTTP/1 they are not used beyond the time that the receiver
-	// announced.
+	// MaxIdle bounds idle connections per client certificate; zero: the constant MaxIdle. Connections of h1 and of
+	// net/http are counted apart. Idle connections are closed after 90 s. Over HTTP/1 they are not used beyond the time
+	// that the receiver announced.
 	MaxIdle int
 	// Resolver resolves host names; nil: net.DefaultResolver.
 	Resolver *net.Resolver
