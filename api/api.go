@@ -235,7 +235,7 @@ type Stores[S Store] interface {
 	Health
 }
 
-// NewService returns the Service of stores, such as multistore.New returns.
+// NewService returns the Service of stores, such as dispatcher.NewService returns.
 func NewService[S Store](stores Stores[S]) Service { return service[S]{stores} }
 
 type service[S Store] struct{ Stores[S] }

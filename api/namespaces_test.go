@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/internal/testkit"
@@ -90,7 +89,7 @@ func newWorldOfTwo(t *testing.T) (w, behind *world) {
 	}
 	first := dispatch()
 	opts.Registry = first.Registry
-	both := multistore.New(first, []multistore.Store{{Name: "eu", Dispatcher: dispatch()}}, quiet)
+	both := dispatcher.NewService(first, []dispatcher.OtherStore{{Name: "eu", Dispatcher: dispatch()}}, quiet)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- both.Run(ctx) }()

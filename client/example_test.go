@@ -12,7 +12,6 @@ import (
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -202,7 +201,7 @@ func serve() (url string, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	service := multistore.New(d, nil, quiet)
+	service := dispatcher.NewService(d, nil, quiet)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()

@@ -24,7 +24,6 @@ import (
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -45,7 +44,7 @@ func newServer(t *testing.T) *testServer {
 	t.Cleanup(func() { _ = model.Close() })
 	d, err := dispatcher.New(dispatcher.Options{Store: model, RegisterOnly: true, Logger: quiet})
 	require.NoError(t, err)
-	service := multistore.New(d, nil, quiet)
+	service := dispatcher.NewService(d, nil, quiet)
 	return &testServer{handler: api.New(api.Options{
 		Service: api.NewService(service),
 		Process: service.Process(), Logger: quiet,

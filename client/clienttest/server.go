@@ -32,7 +32,6 @@ import (
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/notify"
 	"github.com/ringback/ringback/store/storetest"
 )
@@ -62,7 +61,7 @@ func New(t testing.TB, handler http.Handler) *Server {
 	require(t, err)
 	d, err := dispatcher.New(dispatcher.Options{Store: store, Deliverer: sender, OneProcess: true, Logger: quiet})
 	require(t, err)
-	service := multistore.New(d, nil, quiet)
+	service := dispatcher.NewService(d, nil, quiet)
 	apiListener := newListener()
 	server := api.Server(api.New(api.Options{
 		Service: api.NewService(service),

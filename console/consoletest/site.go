@@ -29,7 +29,6 @@ import (
 	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -80,7 +79,7 @@ func New(t testing.TB, o Options) *Site {
 		Random: func() float64 { return 0.5 }, Logger: quiet,
 	})
 	require.NoError(t, err)
-	service := multistore.New(d, nil, quiet)
+	service := dispatcher.NewService(d, nil, quiet)
 	var tokens []logs.Secret
 	if o.Tokens {
 		tokens = []logs.Secret{RootToken}

@@ -6,7 +6,7 @@
 //	m := metrics.New(…)
 //	jobs := m.Store("main", engine)  // everything above the engine uses this
 //	d := dispatcher.New(… jobs … m)  // the pool's observer
-//	m.Watch(multistore.New(d, …))
+//	m.Watch(dispatcher.NewService(d, …))
 //	mux.Handle("GET /metrics", m.Handler())
 //
 // # Metrics

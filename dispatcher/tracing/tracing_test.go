@@ -27,7 +27,6 @@ import (
 
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/dispatcher"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tracing"
 	"github.com/ringback/ringback/internal/testkit"
 	"github.com/ringback/ringback/job"
@@ -39,7 +38,7 @@ import (
 type server struct {
 	t        *testing.T
 	api      http.Handler
-	service  *multistore.Service
+	service  *dispatcher.Service
 	exporter *tracetest.InMemoryExporter
 	log      *testkit.Log
 
@@ -81,7 +80,7 @@ func start(t *testing.T, o options) *server {
 	if o.handle != nil {
 		o.handle(d)
 	}
-	s.service = multistore.New(d, nil, log)
+	s.service = dispatcher.NewService(d, nil, log)
 	s.api = api.New(api.Options{Service: api.NewService(s.service), Tracer: tracer, Logger: log})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	running := make(chan error, 1)

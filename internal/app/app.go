@@ -17,7 +17,6 @@ import (
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/metrics"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tracing"
 	"github.com/ringback/ringback/internal/fileread"
 )
@@ -28,7 +27,7 @@ type App struct {
 	stores   []namedStore
 	main     engine
 	listener net.Listener
-	service  *multistore.Service
+	service  *dispatcher.Service
 	server   *http.Server
 	closing  atomic.Bool // responses carry Connection: close
 	down     teardownStack

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/metrics"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
 	"github.com/ringback/ringback/store"
@@ -47,7 +46,7 @@ func (a *App) openEngine(ctx context.Context, n namedStore) (engine, error) {
 // serving the others.
 func (a *App) newService(
 	ctx context.Context, main engine, opts dispatcher.Options, observer *metrics.Metrics,
-) (*multistore.Service, error) {
+) (*dispatcher.Service, error) {
 	share := pool.DefaultWorkers / len(a.stores)
 	opts.Workers, opts.MaxBytes = pool.DefaultWorkers-share*(len(a.stores)-1), pool.DefaultMaxBytes/len(a.stores)
 	opts.Owner = store.NewLeaseOwner()
@@ -59,7 +58,7 @@ func (a *App) newService(
 		return nil, err
 	}
 	opts.Registry, opts.Workers = first.Registry, share
-	others, errs := make([]multistore.Store, len(a.stores)-1), make([]error, len(a.stores)-1)
+	others, errs := make([]dispatcher.OtherStore, len(a.stores)-1), make([]error, len(a.stores)-1)
 	var opening sync.WaitGroup
 	for i, n := range a.stores[1:] {
 		open := func(ctx context.Context) (*dispatcher.Dispatcher, error) {
@@ -69,7 +68,7 @@ func (a *App) newService(
 			}
 			return newDispatcher(e, opts, observer)
 		}
-		others[i] = multistore.Store{Name: n.name, Open: open}
+		others[i] = dispatcher.OtherStore{Name: n.name, Open: open}
 		opening.Go(func() {
 			others[i].Dispatcher, errs[i] = open(ctx)
 			if errors.Is(errs[i], store.ErrUnavailable) {
@@ -82,7 +81,7 @@ func (a *App) newService(
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return multistore.New(first, others, a.options.Logger), nil
+	return dispatcher.NewService(first, others, a.options.Logger), nil
 }
 
 // newDispatcher makes the dispatcher of a store.

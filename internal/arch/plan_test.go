@@ -341,8 +341,8 @@ var plan = []row{
 	},
 	{
 		pkg: "dispatcher",
-		reason: "puts carrier and pool to work on a store; a library for others, so it picks no engine and " +
-			"no sender",
+		reason: "puts carrier and pool to work on a store, or on several beside each other; a library for others, " +
+			"so it picks no engine and no sender",
 		ours: []string{
 			"carrier", "dispatcher/documents", "dispatcher/internaljobs", "dispatcher/livetail",
 			"dispatcher/obstacles", "dispatcher/pull", "dispatcher/schedules", "dispatcher/seal",
@@ -355,12 +355,6 @@ var plan = []row{
 		pkg:    "internal/audit",
 		reason: "looks at stores twice and reports what is wrong; knows no engine",
 		ours:   []string{"dispatcher/schedules", "job", "store"},
-	},
-	{
-		pkg: "dispatcher/multistore",
-		reason: "several stores in one process, each with its own dispatcher; knows which namespace is " +
-			"where, and no engine",
-		ours: []string{"dispatcher", "dispatcher/tenancy", "internal/capacity", "job", "pool", "store"},
 	},
 	{
 		pkg:    "internal/doctor",
@@ -544,7 +538,7 @@ var plan = []row{
 		ours: []string{
 			"api", "api/limits", "console", "console/deadpages", "console/jobpages", "console/nowpage",
 			"console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages",
-			"console/trypage", "console/web", "dispatcher", "dispatcher/metrics", "dispatcher/multistore",
+			"console/trypage", "console/web", "dispatcher", "dispatcher/metrics",
 			"dispatcher/seal", "dispatcher/tracing", "dispatcher/transfer", "internal/audit", "internal/capacity",
 			"internal/doctor", "internal/fileread", "internal/logs", "job", "notify", "notify/conn", "notify/guard",
 			"policy", "pool", "store", "store/redis", "store/redis/connect", "store/sqlite",
@@ -554,7 +548,7 @@ var plan = []row{
 		pkg:    "console/consoletest",
 		reason: "runs pages of the console in tests: the real API and dispatcher on the model of a store",
 		ours: []string{
-			"api", "client", "console", "console/web", "dispatcher", "dispatcher/multistore", "internal/logs",
+			"api", "client", "console", "console/web", "dispatcher", "internal/logs",
 			"job", "policy", "store/storetest",
 		},
 		others: []string{"github.com/stretchr/testify"},
@@ -563,7 +557,7 @@ var plan = []row{
 		pkg: "client/clienttest",
 		reason: "a server in the tests of programs: composes the real API, dispatcher and sender on the " +
 			"model of a store",
-		ours: []string{"api", "client", "dispatcher", "dispatcher/multistore", "notify", "store/storetest"},
+		ours: []string{"api", "client", "dispatcher", "notify", "store/storetest"},
 	},
 	{
 		pkg:    "cli/output",

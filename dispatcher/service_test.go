@@ -1,4 +1,4 @@
-package multistore_test
+package dispatcher_test
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"github.com/ringback/ringback/api"
 	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/livetail"
-	"github.com/ringback/ringback/dispatcher/multistore"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/internal/testkit"
@@ -27,10 +26,10 @@ import (
 	"github.com/ringback/ringback/store/storetest"
 )
 
-var _ api.Service = api.NewService((*multistore.Service)(nil))
+var _ api.Service = api.NewService((*dispatcher.Service)(nil))
 
-// register registers jobs, each on the store of its namespace.
-func register(t *testing.T, s *multistore.Service, jobs ...job.New) (results []store.RoutedResult) {
+// registerWith registers jobs, each on the store of its namespace.
+func registerWith(t *testing.T, s *dispatcher.Service, jobs ...job.New) (results []store.RoutedResult) {
 	t.Helper()
 	for _, n := range jobs {
 		d, err := s.FindStore(t.Context(), n.Namespace)
@@ -43,13 +42,13 @@ func register(t *testing.T, s *multistore.Service, jobs ...job.New) (results []s
 	return results
 }
 
-// receiver is a deliverer that answers 200 and counts attempts by namespace.
-type receiver struct {
+// countingReceiver is a deliverer that answers 200 and counts attempts by namespace.
+type countingReceiver struct {
 	mu   sync.Mutex
 	seen map[string]int
 }
 
-func (r *receiver) Deliver(_ context.Context, request job.Request) policy.Result {
+func (r *countingReceiver) Deliver(_ context.Context, request job.Request) policy.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[strings.TrimPrefix(request.URL, "https://")]++
@@ -57,7 +56,7 @@ func (r *receiver) Deliver(_ context.Context, request job.Request) policy.Result
 }
 
 // attempts returns the number of attempts by namespace.
-func (r *receiver) attempts() map[string]int {
+func (r *countingReceiver) attempts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.seen)
@@ -95,25 +94,25 @@ func (e *engine) ListChanges(ctx context.Context, kind string, since int64) (sto
 	return e.Store.ListChanges(ctx, kind, since)
 }
 
-// fixture is a running Service on the models main and eu. The namespace shop is on eu.
-type fixture struct {
-	*multistore.Service
-	*receiver
+// serviceFixture is a running Service on the models main and eu. The namespace shop is on eu.
+type serviceFixture struct {
+	*dispatcher.Service
+	*countingReceiver
 
 	main, eu *engine
 	log      *testkit.Log
 }
 
-// start runs a Service. open decides whether eu can be opened; nil: it is open from the start.
-func start(t *testing.T, open func() error) *fixture {
+// startService runs a Service. open decides whether eu can be opened; nil: it is open from the start.
+func startService(t *testing.T, open func() error) *serviceFixture {
 	t.Helper()
-	f := &fixture{
+	f := &serviceFixture{
 		main: newEngine(), eu: newEngine(), log: new(testkit.Log),
-		receiver: &receiver{seen: make(map[string]int)},
+		countingReceiver: &countingReceiver{seen: make(map[string]int)},
 	}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	opts := dispatcher.Options{
-		Deliverer: f.receiver, Owner: store.NewLeaseOwner(),
+		Deliverer: f.countingReceiver, Owner: store.NewLeaseOwner(),
 		OtherStores: []string{"eu"}, Logger: log,
 	}
 	dispatch := func(s store.Store) *dispatcher.Dispatcher {
@@ -124,7 +123,7 @@ func start(t *testing.T, open func() error) *fixture {
 	}
 	main := dispatch(f.main)
 	opts.Registry = main.Registry
-	eu := multistore.Store{Name: "eu"}
+	eu := dispatcher.OtherStore{Name: "eu"}
 	if open == nil {
 		eu.Dispatcher = dispatch(f.eu)
 	}
@@ -134,7 +133,7 @@ func start(t *testing.T, open func() error) *fixture {
 		}
 		return dispatch(f.eu), nil
 	}
-	f.Service = multistore.New(main, []multistore.Store{eu}, log)
+	f.Service = dispatcher.NewService(main, []dispatcher.OtherStore{eu}, log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
@@ -149,8 +148,8 @@ func start(t *testing.T, open func() error) *fixture {
 	return f
 }
 
-// newJob is a job whose URL is its namespace.
-func newJob(namespace string) job.New {
+// newJobOn is a job whose URL is its namespace.
+func newJobOn(namespace string) job.New {
 	return job.New{Spec: job.Spec{
 		ID: "same", URL: "https://" + namespace,
 		Queue: job.Queue{Namespace: namespace, Topic: "orders"},
@@ -158,7 +157,7 @@ func newJob(namespace string) job.New {
 }
 
 // on returns the Dispatcher of a namespace.
-func (f *fixture) on(t *testing.T, namespace string) *dispatcher.Dispatcher {
+func (f *serviceFixture) on(t *testing.T, namespace string) *dispatcher.Dispatcher {
 	t.Helper()
 	d, err := f.FindStore(t.Context(), namespace)
 	require.NoError(t, err)
@@ -166,7 +165,7 @@ func (f *fixture) on(t *testing.T, namespace string) *dispatcher.Dispatcher {
 }
 
 // state returns the state of the job of a namespace; empty: there is none.
-func (f *fixture) state(t *testing.T, namespace string) job.State {
+func (f *serviceFixture) state(t *testing.T, namespace string) job.State {
 	t.Helper()
 	j, err := f.on(t, namespace).Get(t.Context(), job.Ref{Namespace: namespace, ID: "same"})
 	if errors.Is(err, store.ErrNotFound) {
@@ -189,10 +188,10 @@ func jobsOn(t *testing.T, s store.Store, namespace string) (n int64) {
 
 func TestService_DeliversOnBothStoresAndKeepsThemApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
+		f := startService(t, nil)
 		require.Equal(t, capacity.Holder{Namespace: "shop", Store: "eu"}, f.HolderOf(t.Context(), "shop"))
 		require.Equal(t, capacity.Holder{Namespace: "default", Store: "main"}, f.HolderOf(t.Context(), "default"))
-		results := register(t, f.Service, newJob("default"), newJob("shop"), newJob("default"))
+		results := registerWith(t, f.Service, newJobOn("default"), newJobOn("shop"), newJobOn("default"))
 		require.Equal(t, store.Created, results[0].Outcome)
 		require.Equal(t, store.Created, results[1].Outcome)
 		require.Equal(t, store.Existing, results[2].Outcome)
@@ -215,14 +214,14 @@ func TestService_GoesOnWhileAnotherStoreIsDown(t *testing.T) {
 	for _, c := range []struct{ down, up string }{{"default", "shop"}, {"shop", "default"}} {
 		t.Run(c.down, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := start(t, nil)
+				f := startService(t, nil)
 				stores := map[string]*engine{"default": f.main, "shop": f.eu}
-				waiting := newJob(c.down)
+				waiting := newJobOn(c.down)
 				waiting.ID, waiting.Delay = "waiting", time.Minute
-				require.NoError(t, register(t, f.Service, waiting)[0].Err)
+				require.NoError(t, registerWith(t, f.Service, waiting)[0].Err)
 				stores[c.down].down.Store(true)
 
-				results := register(t, f.Service, newJob(c.down), newJob(c.up))
+				results := registerWith(t, f.Service, newJobOn(c.down), newJobOn(c.up))
 				require.ErrorIs(t, results[0].Err, store.ErrUnavailable)
 				require.NoError(t, results[1].Err)
 				time.Sleep(2 * time.Minute)
@@ -246,13 +245,13 @@ func TestService_GoesOnWhileAnotherStoreIsDown(t *testing.T) {
 func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var up atomic.Bool
-		f := start(t, func() error {
+		f := startService(t, func() error {
 			if !up.Load() {
 				return &store.UnavailableError{Reason: "connection refused", Err: errors.New("dial 10.0.0.1")}
 			}
 			return nil
 		})
-		results := register(t, f.Service, newJob("default"), newJob("shop"))
+		results := registerWith(t, f.Service, newJobOn("default"), newJobOn("shop"))
 		require.NoError(t, results[0].Err)
 		require.ErrorIs(t, results[1].Err, store.ErrUnavailable)
 		_, err := f.FindStore(t.Context(), "shop")
@@ -267,7 +266,7 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 
 		up.Store(true)
 		time.Sleep(3 * time.Second)
-		require.NoError(t, register(t, f.Service, newJob("shop"))[0].Err)
+		require.NoError(t, registerWith(t, f.Service, newJobOn("shop"))[0].Err)
 		time.Sleep(time.Second)
 		require.Equal(t, job.Delivered, f.state(t, "shop"))
 		require.NoError(t, f.Readiness(t.Context())[1].Err)
@@ -279,12 +278,12 @@ func TestService_OpensAStoreThatWasDownAtTheStart(t *testing.T) {
 
 func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
+		f := startService(t, nil)
 		_, err := tenancy.New(f.main, slog.New(slog.DiscardHandler), "asia").PutNamespace(t.Context(),
 			job.Namespace{Name: "tokyo", Store: "asia"}, 0)
 		require.NoError(t, err)
 		for range 3 {
-			err := register(t, f.Service, newJob("tokyo"))[0].Err
+			err := registerWith(t, f.Service, newJobOn("tokyo"))[0].Err
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			require.ErrorContains(t, err, "namespace tokyo is on the store asia, which this process does not have: "+
 				"start it with --store asia=URL")
@@ -294,7 +293,7 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 		require.Zero(t, jobsOn(t, f.main, "tokyo"))
 		require.Equal(t, 1, strings.Count(f.log.String(), "store=asia"), f.log.String())
 
-		err = register(t, f.Service, newJob("unknown"))[0].Err
+		err = registerWith(t, f.Service, newJobOn("unknown"))[0].Err
 		require.ErrorIs(t, err, store.ErrNotFound)
 		require.Zero(t, jobsOn(t, f.main, "unknown"))
 	})
@@ -303,20 +302,20 @@ func TestService_RefusesANamespaceOnAStoreThatItDoesNotHave(t *testing.T) {
 // A process that has the main store alone, and delivers only.
 func TestService_LogsAtItsStartWhichStoreIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
+		f := startService(t, nil)
 		var logged testkit.Log
 		log := slog.New(slog.NewTextHandler(&logged, nil))
-		d, err := dispatcher.New(dispatcher.Options{Store: f.main, Deliverer: f.receiver, Logger: log})
+		d, err := dispatcher.New(dispatcher.Options{Store: f.main, Deliverer: f.countingReceiver, Logger: log})
 		require.NoError(t, err)
-		alone := multistore.New(d, nil, log)
+		alone := dispatcher.NewService(d, nil, log)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- alone.Run(ctx) }()
 		time.Sleep(time.Second)
-		err = register(t, alone, newJob("shop"))[0].Err
+		err = registerWith(t, alone, newJobOn("shop"))[0].Err
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "the namespace shop is on the store eu, which this process does not have")
-		require.NoError(t, register(t, alone, newJob("default"))[0].Err)
+		require.NoError(t, registerWith(t, alone, newJobOn("default"))[0].Err)
 		stop()
 		require.NoError(t, <-ended)
 		require.Equal(t, 1, strings.Count(logged.String(), "namespace=shop store=eu"), logged.String())
@@ -325,7 +324,7 @@ func TestService_LogsAtItsStartWhichStoreIsMissing(t *testing.T) {
 }
 
 func TestService_FindsAStoreWithoutAllocation(t *testing.T) {
-	f := start(t, nil)
+	f := startService(t, nil)
 	for _, namespace := range []string{"default", "shop"} {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			if _, err := f.FindStore(t.Context(), namespace); err != nil {
@@ -337,10 +336,10 @@ func TestService_FindsAStoreWithoutAllocation(t *testing.T) {
 
 func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
-		later := newJob("shop")
+		f := startService(t, nil)
+		later := newJobOn("shop")
 		later.Delay = time.Hour
-		require.NoError(t, register(t, f.Service, later)[0].Err)
+		require.NoError(t, registerWith(t, f.Service, later)[0].Err)
 		_, err := f.on(t, "shop").DeleteNamespace(t.Context(), store.NamespaceDeletion{Name: "shop"})
 		_, inUse := errors.AsType[*job.NamespaceInUseError](err)
 		require.True(t, inUse)
@@ -352,7 +351,7 @@ func TestDeleteNamespace_LooksAtItsStore(t *testing.T) {
 
 func TestService_WatchesTheStoreOfANamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
+		f := startService(t, nil)
 		var watched []*livetail.Listener
 		for _, namespace := range []string{"default", "shop"} {
 			l, err := f.on(t, namespace).Listen(t.Context(),
@@ -364,7 +363,7 @@ func TestService_WatchesTheStoreOfANamespace(t *testing.T) {
 		listeners, skipped := f.LiveTail()
 		require.Equal(t, 2, listeners)
 		require.Zero(t, skipped)
-		register(t, f.Service, newJob("shop"))
+		registerWith(t, f.Service, newJobOn("shop"))
 		time.Sleep(time.Second)
 		events, _, err := watched[0].Next(t.Context())
 		require.NoError(t, err)
@@ -378,7 +377,7 @@ func TestService_WatchesTheStoreOfANamespace(t *testing.T) {
 
 func TestService_DoesNotShowADriversErrorToClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, func() error { return errors.New("redis at 10.0.0.1 has another number of shards") })
+		f := startService(t, func() error { return errors.New("redis at 10.0.0.1 has another number of shards") })
 		time.Sleep(time.Second)
 		require.EqualError(t, f.Readiness(t.Context())[1].Err,
 			"the store eu could not be opened yet: the process's log says why")
@@ -388,7 +387,7 @@ func TestService_DoesNotShowADriversErrorToClients(t *testing.T) {
 // A process that has had no request when main fails.
 func TestService_KnowsTheNamespacesFromItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := start(t, nil)
+		f := startService(t, nil)
 		opts := dispatcher.Options{
 			Store: f.main, RegisterOnly: true, OtherStores: []string{"eu"}, Logger: slog.New(slog.DiscardHandler),
 		}
@@ -397,14 +396,14 @@ func TestService_KnowsTheNamespacesFromItsStart(t *testing.T) {
 		opts.Store, opts.Registry = f.eu, main.Registry
 		eu, err := dispatcher.New(opts)
 		require.NoError(t, err)
-		second := multistore.New(main, []multistore.Store{{Name: "eu", Dispatcher: eu}}, opts.Logger)
+		second := dispatcher.NewService(main, []dispatcher.OtherStore{{Name: "eu", Dispatcher: eu}}, opts.Logger)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- second.Run(ctx) }()
 		synctest.Wait()
 		f.main.down.Store(true)
 		time.Sleep(time.Minute)
-		require.NoError(t, register(t, second, newJob("shop"))[0].Err)
+		require.NoError(t, registerWith(t, second, newJobOn("shop"))[0].Err)
 		known, err := second.CachedNamespaces(t.Context(), 10)
 		require.NoError(t, err)
 		require.Equal(t, []string{"default", "shop"}, []string{known[0].Name, known[1].Name})
@@ -435,7 +434,7 @@ func TestService_StopsWhenAStoreStopsEarly(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		require.NoError(t, eu.Run(ctx))
-		err := multistore.New(main, []multistore.Store{{Name: "eu", Dispatcher: eu}}, opts.Logger).Run(t.Context())
+		err := dispatcher.NewService(main, []dispatcher.OtherStore{{Name: "eu", Dispatcher: eu}}, opts.Logger).Run(t.Context())
 		require.EqualError(t, err, "store eu: a dispatcher runs once")
 	})
 }
@@ -445,7 +444,7 @@ func TestFindStore_AllocatesNothing(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, main.Close()) })
 	d, err := dispatcher.New(dispatcher.Options{Store: main, RegisterOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	s := multistore.New(d, nil, slog.New(slog.DiscardHandler))
+	s := dispatcher.NewService(d, nil, slog.New(slog.DiscardHandler))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if found, err := s.FindStore(t.Context(), job.DefaultNamespace); err != nil || found != d {
 			t.Error("it is not found")

@@ -1,4 +1,4 @@
-package multistore
+package dispatcher
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ringback/ringback/dispatcher"
 	"github.com/ringback/ringback/dispatcher/tenancy"
 	"github.com/ringback/ringback/internal/capacity"
 	"github.com/ringback/ringback/job"
@@ -17,16 +16,18 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// Store is a store of a Service beside the main one.
-type Store struct {
+// OtherStore is a store of a Service beside the main one.
+type OtherStore struct {
 	Name string
 	// Dispatcher is that of the store, with the main one's Registry; nil: the store was not available.
-	Dispatcher *dispatcher.Dispatcher
+	Dispatcher *Dispatcher
 	// Open opens a store that was not available, and returns its Dispatcher. Run calls it until it succeeds.
-	Open func(context.Context) (*dispatcher.Dispatcher, error)
+	Open func(context.Context) (*Dispatcher, error)
 }
 
-// Service has the Dispatchers of all namespaces. It is safe for concurrent use.
+// Service serves namespaces on one store or several. Each store has its own Dispatcher, with its own carrier, pool and
+// caches, so that a store that is down or slow does not affect the namespaces of the others. Tokens and namespaces are on
+// the main store. It is safe for concurrent use.
 type Service struct {
 	*tenancy.Registry
 
@@ -39,17 +40,17 @@ type Service struct {
 
 // openStore is a store and its Dispatcher, nil until the store is opened.
 type openStore struct {
-	Store
+	OtherStore
 
-	dispatcher atomic.Pointer[dispatcher.Dispatcher]
+	dispatcher atomic.Pointer[Dispatcher]
 	failure    atomic.Pointer[string] // why it could not be opened, without addresses; nil: unknown
 }
 
-// New returns a Service on the main store and others.
-func New(main *dispatcher.Dispatcher, others []Store, log *slog.Logger) *Service {
+// NewService returns a Service on the main store and others.
+func NewService(main *Dispatcher, others []OtherStore, log *slog.Logger) *Service {
 	s := &Service{Registry: main.Registry, log: log, byName: make(map[string]*openStore)}
-	for _, o := range append([]Store{{Name: job.MainStore, Dispatcher: main}}, others...) {
-		m := &openStore{Store: o}
+	for _, o := range append([]OtherStore{{Name: job.MainStore, Dispatcher: main}}, others...) {
+		m := &openStore{OtherStore: o}
 		m.dispatcher.Store(o.Dispatcher)
 		s.stores = append(s.stores, m)
 		s.byName[o.Name] = m
@@ -131,7 +132,7 @@ func (m *openStore) run(ctx context.Context, log *slog.Logger) error {
 }
 
 // FindStore returns the Dispatcher of a namespace. Errors: store.ErrNotFound, store.ErrUnavailable.
-func (s *Service) FindStore(ctx context.Context, namespace string) (*dispatcher.Dispatcher, error) {
+func (s *Service) FindStore(ctx context.Context, namespace string) (*Dispatcher, error) {
 	name, err := s.StoreOf(ctx, cmp.Or(namespace, job.DefaultNamespace))
 	if err != nil {
 		return nil, fmt.Errorf("find the store of namespace %s: %w", namespace, err)
@@ -195,12 +196,12 @@ func (s *Service) Totals(ctx context.Context, namespace string) (store.TopicStat
 
 // Readiness returns that of each store, the main one first.
 func (s *Service) Readiness(ctx context.Context) []store.Readiness {
-	return checkStores(ctx, s.stores, func(ctx context.Context, d *dispatcher.Dispatcher) error { return d.Ready(ctx) })
+	return checkStores(ctx, s.stores, func(ctx context.Context, d *Dispatcher) error { return d.Ready(ctx) })
 }
 
 // OtherStores says for each store but the main one whether its counts can be read.
 func (s *Service) OtherStores(ctx context.Context) []store.Readiness {
-	return checkStores(ctx, s.stores[1:], func(ctx context.Context, d *dispatcher.Dispatcher) error {
+	return checkStores(ctx, s.stores[1:], func(ctx context.Context, d *Dispatcher) error {
 		_, err := d.Totals(ctx, job.DefaultNamespace)
 		return err
 	})
@@ -208,7 +209,7 @@ func (s *Service) OtherStores(ctx context.Context) []store.Readiness {
 
 // checkStores checks stores, all at once.
 func checkStores(
-	ctx context.Context, stores []*openStore, check func(context.Context, *dispatcher.Dispatcher) error,
+	ctx context.Context, stores []*openStore, check func(context.Context, *Dispatcher) error,
 ) []store.Readiness {
 	all := make([]store.Readiness, len(stores))
 	var checks sync.WaitGroup
