@@ -34,10 +34,11 @@
 //
 // # Prefetch
 //
-// Where attempts end quickly, more jobs are claimed than there are workers: as many as the topic ends in the time of
-// three exchanges with the store. A worker then begins the next job without waiting for an exchange. Nothing is
-// prefetched under a rate, nor while lanes that are slow or time out are queued. All prefetched jobs have at most half
-// of what the process's workers do not use.
+// Where attempts end quickly, more jobs are claimed than there are workers: as many as the topic ends in 50 ms, or in
+// the time of three exchanges with the store. A worker then begins the next job without waiting for an exchange, and
+// goes on with the jobs of one lane, whose connection it has, unless a job waits of a lane without a backlog. Nothing
+// is prefetched under a rate, nor while lanes that are slow or time out are queued. All prefetched jobs have at most
+// half of what the process's workers do not use.
 //
 // A lane at its lane_concurrency is prefetched from, too (store.QueueClaim.Ahead): claimed jobs count against it, but
 // only attempts must not exceed it. The store gives a process jobs beyond the limit only while no other process has

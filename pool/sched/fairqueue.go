@@ -23,7 +23,7 @@ type topicQueue struct {
 
 func (q *topicQueue) push(l *Lane) {
 	l.queued = true
-	q.lanes[l.health].push(l)
+	q.lanes[l.health].push(l, !l.backlogged)
 }
 
 func (q *topicQueue) len() int {
@@ -43,11 +43,11 @@ type laneQueue struct {
 
 func (q *laneQueue) len() int { return q.woken.len() + q.backlogged.len() }
 
-func (q *laneQueue) push(l *Lane) {
-	if l.backlogged {
-		q.backlogged.push(l)
-	} else {
+func (q *laneQueue) push(l *Lane, woken bool) {
+	if woken {
 		q.woken.push(l)
+	} else {
+		q.backlogged.push(l)
 	}
 }
 
@@ -126,8 +126,8 @@ const (
 	// maxScans bounds how many topics and lanes one pick looks at.
 	maxScans = 2 * store.MaxBatch
 	// maxLaneBatch is how many jobs of a lane are claimed in its turn at most while others wait, where there is room
-	// for 16 lanes with as many: what a lane costs a call is much the same whatever it gives.
-	maxLaneBatch = 8
+	// for eight lanes with as many: what a lane costs a call is much the same whatever it gives.
+	maxLaneBatch = 16
 	// maxLanesWithoutStarts bounds the queued lanes of a topic whose rate allows no start.
 	maxLanesWithoutStarts = 1024
 )
@@ -232,7 +232,7 @@ func (q *topicQueue) pickLanes(s *Scheduler, share, free int, topicPolicy policy
 
 // pickHealth picks lanes of one health as far as there is room. Those with more jobs are queued again after the claim.
 func (q *topicQueue) pickHealth(s *Scheduler, of health, room int, topicPolicy policy.Topic, c *pickState) (took int) {
-	lanes, turn := &q.lanes[of], min(max(1, room/16), maxLaneBatch)
+	lanes, turn := &q.lanes[of], min(max(1, room/8), maxLaneBatch)
 	if lanes.len() == 0 || c.only != nil && c.only.health != of {
 		return 0
 	}

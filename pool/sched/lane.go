@@ -34,9 +34,9 @@ type Topic struct {
 	bytes    int // those of other lanes
 	rate     rateState
 
-	busy               int         // workers at work
-	ready              fifo[*Lane] // lanes with prefetched jobs and a free slot
-	prefetched         int         // claimed jobs that wait for a worker
+	busy               int       // workers at work
+	ready              laneQueue // lanes with prefetched jobs and a free slot
+	prefetched         int       // claimed jobs that wait for a worker
 	prefetchTarget     int
 	endedSinceMeasured int
 	measuredAt         time.Time

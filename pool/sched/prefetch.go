@@ -6,14 +6,14 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Jobs are claimed before a worker is free for them: a worker begins its next attempt without an exchange, and an
-// exchange carries more. How many is measured: what the topic ends in the time of three exchanges, so that receivers
-// that answer slowly, or hang, have none.
+// Jobs are claimed before a worker is free for them: a worker begins its next attempt without an exchange, an exchange
+// carries more, and a worker goes on with the lane whose connection it has. How many is measured: what the topic ends
+// in prefetchTime, or in the time of three exchanges, so that receivers that answer slowly, or hang, have few or none.
 const (
 	// maxPrefetch bounds the jobs of a topic that wait for a worker.
-	maxPrefetch = 512
-	// minExchangeTime is what an exchange is taken to last at least, with the time in which settlements are batched.
-	minExchangeTime = 3 * time.Millisecond
+	maxPrefetch = 1024
+	// prefetchTime is in what time prefetched jobs are attempted at least, if all of them go on as measured.
+	prefetchTime = 50 * time.Millisecond
 	// maxBatchedSettlements is how many settlements are batched at most while workers have prefetched jobs.
 	maxBatchedSettlements = 128
 	// maxTopicsToBatch is with how many queued topics at most settlements are batched.
@@ -22,13 +22,21 @@ const (
 	MinPrefetchAge = 250 * time.Millisecond
 )
 
-// measureRate derives the topic's prefetchTarget from the attempts that have ended since the last time.
+// measureRate derives the topic's prefetchTarget from the attempts that have ended since the last time. It is zero
+// while an attempt lasts longer than half of MinPrefetchAge on average: an exchange is short beside it, and prefetched
+// jobs would wait for too long.
 func (sh *Shard) measureRate(t *Topic, now time.Time) {
-	exchange := max(sh.callTime, minExchangeTime)
-	if past := now.Sub(t.measuredAt); past >= 4*exchange { // attempts that end together are not a rate
-		t.prefetchTarget = int(min(maxPrefetch, 3*int64(t.endedSinceMeasured)*int64(exchange)/int64(past)))
-		t.endedSinceMeasured, t.measuredAt = 0, now
+	ahead := max(3*sh.callTime, prefetchTime)
+	past := now.Sub(t.measuredAt)
+	if past < ahead { // attempts that end together are not a rate
+		return
 	}
+	ended := int64(t.endedSinceMeasured)
+	t.prefetchTarget = int(min(maxPrefetch, ended*int64(ahead)/int64(past)))
+	if int64(t.busy)*int64(past) > ended*int64(MinPrefetchAge)/2 {
+		t.prefetchTarget = 0
+	}
+	t.endedSinceMeasured, t.measuredAt = 0, now
 }
 
 // prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched, at most
@@ -73,7 +81,7 @@ func (s *Scheduler) countPrefetched(l *Lane, n int) {
 func (s *Scheduler) updateReady(l *Lane) {
 	if !l.ready && l.prefetched.len() > 0 && l.running < l.slots {
 		l.ready = true
-		l.topic.ready.push(l)
+		l.topic.ready.push(l, !l.backlogged && l.prefetched.len() == 1)
 	}
 }
 
@@ -108,12 +116,13 @@ func (s *Scheduler) startOf(l *Lane, topicPolicy policy.Topic, now time.Time) *J
 
 // Next returns the job that a worker goes on with after another: the next of the same lane, whose connection is idle
 // now, for up to maxLaneBatch jobs in a row, else one of the lane whose turn it is. The worker leaves the topic when it
-// is nil: there is no job, or the topic has more workers than it may.
+// is nil: there is no job, or the topic has more workers than it may. A lane without a backlog is served before a row
+// goes on.
 func (s *Scheduler) Next(after *Job, now time.Time) *Job {
 	l := after.Lane
 	t := l.topic
 	if topicPolicy := s.opts.Policy(t.name); !s.stopping && t.busy <= topicPolicy.Workers {
-		if after.inRow < maxLaneBatch-1 {
+		if after.inRow < maxLaneBatch-1 && t.ready.woken.len() == 0 {
 			if j := s.startOf(l, topicPolicy, now); j != nil {
 				j.inRow = after.inRow + 1
 				return j

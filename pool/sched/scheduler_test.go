@@ -286,3 +286,24 @@ func TestNext_GoesOnWithItsLaneForOneTurn(t *testing.T) {
 	}
 	require.Subset(t, [][]string{{"x", "y", "x", "y", "x"}, {"y", "x", "y", "x", "y"}}, [][]string{turns})
 }
+
+func TestNext_ServesAWokenLaneBeforeItGoesOn(t *testing.T) {
+	f := newFixture(t, Options{Workers: 1000}, policy.Topic{Workers: 1, LaneConcurrency: 64})
+	x, y, z := queue("a", "x"), queue("a", "y"), queue("a", "z")
+	f.sh.MarkRunnable([]job.Queue{x, y, z})
+	first := &Job{Lane: f.s.Lane(x)}
+	first.Lane.slots, first.Lane.topic.busy = 64, 1
+	for lane, jobs := range map[job.Queue]int{x: 3, y: 3, z: 1} { // y had more in the store, z has no other job
+		f.s.Lane(lane).backlogged = lane != z
+		for range jobs {
+			f.s.queue(&Job{Lane: f.s.Lane(lane)}, f.now)
+		}
+	}
+	var served string
+	for j := f.s.Next(first, f.now); j != nil; j = f.s.Next(j, f.now) {
+		served += j.Lane.queue.Lane
+		f.s.EndAttempt(j, quickly, f.now)
+	}
+	require.Equal(t, "z", served[:1])
+	require.Contains(t, []string{"xxxyyy", "yyyxxx"}, served[1:])
+}
