@@ -42,7 +42,8 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 	if p != nil {
 		return p
 	}
-	if err := admit(r.Context(), &n); err != nil {
+	jobs := []job.New{n}
+	if err := admit(r.Context(), &jobs[0]); err != nil {
 		return err
 	}
 	if waits {
@@ -52,8 +53,8 @@ func (a onStore) register(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer leave()
 	}
-	result := a.registerAll(r.Context(), []job.New{n})[0]
-	status, p := batchStatus(&result)
+	result := &a.registerAll(r.Context(), jobs)[0]
+	status, p := batchStatus(result)
 	if p != nil {
 		return p
 	}

@@ -107,14 +107,17 @@ func (m *MeteredBody) change(n int64, acquire func(*capacity.Semaphore, capacity
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	from, to, moved := m.budget.of(m.reserved), m.budget.of(m.reserved+n), int64(0)
+	from, to := m.budget.of(m.reserved), m.budget.of(m.reserved+n)
+	moved := int64(0)
 	if from != to {
 		moved = m.reserved
 	}
 	if err := acquire(to, m.holder, int(moved+n)); err != nil {
 		return err
 	}
-	from.Release(m.holder, int(moved))
+	if moved > 0 {
+		from.Release(m.holder, int(moved))
+	}
 	m.reserved += n
 	return nil
 }

@@ -181,8 +181,10 @@ func (s *Semaphore) add(h Holder, n int) {
 			if k.name == "" {
 				continue
 			}
-			if s.held[k] += n; s.held[k] == 0 {
+			if held := s.held[k] + n; held == 0 {
 				delete(s.held, k)
+			} else {
+				s.held[k] = held
 			}
 		}
 	}
