@@ -107,6 +107,19 @@ func testChangesAtOnce(t *testing.T, s store.Store) {
 		require.Equal(t, registered.ID, leased[0].ID)
 	}
 
+	for name, limit := range map[string]func(*policy.Topic){
+		"rate":        func(p *policy.Topic) { p.LaneRate = policy.Rate{Starts: 1, Per: time.Hour} },
+		"concurrency": func(p *policy.Topic) { p.LaneConcurrency = 1 },
+		"ordered":     func(p *policy.Topic) { p.Ordered = true },
+	} {
+		one.changeTopic(t, name, func(p *policy.Topic) { p.Deliver = policy.DeliverPull })
+		register(name, "x")
+		register(name, "x")
+		one.changeTopic(t, name, limit)
+		pulled.Topic, pulled.Max = name, 2
+		require.Len(t, lease(time.Minute), 1, name)
+	}
+
 	exists, err := other.HasNamespace(t.Context(), "shop")
 	require.NoError(t, err)
 	require.False(t, exists)
@@ -176,6 +189,18 @@ func TestChange_HoldsInAnotherProcessWithinItsBound(t *testing.T) {
 				Namespace: job.DefaultNamespace, Topic: "a", Max: 1,
 			})
 			return err != nil
+		}},
+		"the length of leases": {3 * time.Second, func(t *testing.T, one *fixture) func() {
+			one.changeTopic(t, "a", func(p *policy.Topic) { p.Deliver = policy.DeliverPull })
+			return func() { one.changeTopic(t, "a", func(p *policy.Topic) { p.Timeout = 70 * time.Second }) }
+		}, func(t *testing.T, other *fixture) bool {
+			require.NoError(t, other.Register(t.Context(), withoutURL("a", ""))[0].Err)
+			leased, err := other.Lease(t.Context(), store.LeaseRequest{
+				Namespace: job.DefaultNamespace, Topic: "a", Max: 1, Wait: time.Second,
+			})
+			require.NoError(t, err)
+			require.Len(t, leased, 1)
+			return leased[0].Until.Sub(leased[0].ClientLease.LeasedAt).Round(time.Second) == 70*time.Second
 		}},
 		"a quota": {5 * time.Second, func(t *testing.T, one *fixture) func() {
 			put := func(pending int64) {
