@@ -19,8 +19,8 @@ type apiCommand struct {
 	connection
 }
 
-// Run makes the request and prints the answer as it is, or as --output says if it is JSON.
-func (c *apiCommand) Run(ctx context.Context, s *session) error {
+// RunCommand makes the request and prints the answer as it is, or as --output says if it is JSON.
+func (c *apiCommand) RunCommand(ctx context.Context, s *session) error {
 	if !strings.HasPrefix(c.Path, "/") {
 		return usagef("the path must begin with /, such as /v1/jobs")
 	}

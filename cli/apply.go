@@ -22,8 +22,8 @@ type applyCommand struct {
 	manyRequests
 }
 
-// Run shows the differences, asks before it removes something, and makes the changes.
-func (c *applyCommand) Run(ctx context.Context, s *session) error {
+// RunCommand shows the differences, asks before it removes something, and makes the changes.
+func (c *applyCommand) RunCommand(ctx context.Context, s *session) error {
 	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
 	if err != nil || c.DryRun || len(plan.Changes) == 0 {
 		return manifestError(err)
@@ -43,8 +43,8 @@ type diffCommand struct {
 	manyRequests
 }
 
-// Run prints the differences. It exits with 1 only if there are some.
-func (c *diffCommand) Run(ctx context.Context, s *session) error {
+// RunCommand prints the differences. It exits with 1 only if there are some.
+func (c *diffCommand) RunCommand(ctx context.Context, s *session) error {
 	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
 	switch err = manifestError(err); {
 	case err != nil && codeOf(err) == failed: // such as an answer that cannot be read
@@ -62,8 +62,8 @@ type dumpCommand struct {
 	manyRequests
 }
 
-// Run prints the settings as a file.
-func (c *dumpCommand) Run(ctx context.Context, s *session) error {
+// RunCommand prints the settings as a file.
+func (c *dumpCommand) RunCommand(ctx context.Context, s *session) error {
 	text, left, err := manifest.Dump(ctx, s.manifestCall, c.ManagedBy)
 	for _, name := range left {
 		s.say("%s is left out: the server cannot read it", output.Printable(name))

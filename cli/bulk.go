@@ -28,16 +28,16 @@ type bulk struct {
 	connection
 }
 
-// Run begins the work of the command's request.
-func (c *bulk) Run(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
+// RunCommand begins the work of the command's request.
+func (c *bulk) RunCommand(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
 	if r.Body == nil {
 		r.Body = requestFields{}
 	}
 	return c.start(ctx, s, r, k.Selected().Name)
 }
 
-// Run begins the work: the selection is a member of the request, and so is the change.
-func (c *startWork) Run(ctx context.Context, s *session, r *apiRequest) error {
+// RunCommand begins the work: the selection is a member of the request, and so is the change.
+func (c *startWork) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	order, change := requestFields{}, requestFields{}
 	for _, name := range []string{"action", "rate", "lane_rate"} {
 		if r.Body[name] != nil {
@@ -118,8 +118,8 @@ type waitWork struct {
 	connection
 }
 
-// Run shows the progress of the work.
-func (c *waitWork) Run(ctx context.Context, s *session) error {
+// RunCommand shows the progress of the work.
+func (c *waitWork) RunCommand(ctx context.Context, s *session) error {
 	answer, err := s.do(ctx, &apiRequest{Method: http.MethodGet, Path: "/v1/work/" + url.PathEscape(c.ID)})
 	if err != nil {
 		return err

@@ -46,8 +46,8 @@ type conditional struct {
 	IfRevision *int `in:"revision" placeholder:"N"`
 }
 
-// Run makes the request, and prints the answer.
-func (c *call) Run(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
+// RunCommand makes the request, and prints the answer.
+func (c *call) RunCommand(ctx context.Context, k *kong.Context, s *session, r *apiRequest) error {
 	command := k.Selected()
 	s.warnManagedDelete(ctx, command, r)
 	if question := textOf(command).asks; question != "" {

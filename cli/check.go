@@ -31,8 +31,8 @@ type checkCommand struct {
 	connection
 }
 
-// Run prints one line, as monitoring plugins do, and exits with its state.
-func (c *checkCommand) Run(ctx context.Context, e *Environment) error {
+// RunCommand prints one line, as monitoring plugins do, and exits with its state.
+func (c *checkCommand) RunCommand(ctx context.Context, e *Environment) error {
 	state, text := c.check(ctx, e)
 	if _, err := fmt.Fprintln(e.Stdout, CheckLine(state, text)); err != nil {
 		return err

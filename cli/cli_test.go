@@ -102,13 +102,13 @@ func runUntil(ctx context.Context, t *testing.T, args []string, answers ...func(
 		}
 		return next(nil)
 	}))
-	k, err := parser().Parse(args)
+	k, err := Parse(parser(), args, nil)
 	if err != nil {
 		return result{ReportError(&stderr, nil, &usageError{Err: err}), stdout.String(), stderr.String(), f}
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	code := ok
-	if err := k.Run(e); err != nil {
+	if err := Run(k, e); err != nil {
 		code = ReportError(&stderr, k.Selected(), err)
 	}
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), server.URL, "SERVER"), f}
@@ -606,7 +606,7 @@ func TestContextAdd_RemovesTheTokenThatIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	file, err := addToken(dir, "prod", "secret")
 	require.NoError(t, err)
-	require.NoError(t, (&addContext{Name: "prod", At: "http://a"}).Run(&Environment{Stdout: io.Discard}))
+	require.NoError(t, (&addContext{Name: "prod", At: "http://a"}).RunCommand(&Environment{Stdout: io.Discard}))
 	require.NoFileExists(t, file)
 }
 

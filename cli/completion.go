@@ -12,8 +12,8 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish"`
 }
 
-// Run prints the script.
-func (c *completionCommand) Run(e *Environment) error {
+// RunCommand prints the script.
+func (c *completionCommand) RunCommand(e *Environment) error {
 	_, err := fmt.Fprint(e.Stdout, completionScripts[c.Shell])
 	return err
 }
@@ -23,8 +23,8 @@ type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run prints a line for each word: the word, a tab and its help.
-func (c *completeCommand) Run(k *kong.Context, e *Environment) error {
+// RunCommand prints a line for each word: the word, a tab and its help.
+func (c *completeCommand) RunCommand(k *kong.Context, e *Environment) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

@@ -74,8 +74,8 @@ type addContext struct {
 	Namespace string `placeholder:"NAME"`
 }
 
-// Run adds the context.
-func (c *addContext) Run(e *Environment) error {
+// RunCommand adds the context.
+func (c *addContext) RunCommand(e *Environment) error {
 	replaced := "" // the folder with the token of the context that it replaces
 	err := changeContexts(e, func(all *serverContexts) (string, error) {
 		context := serverContext{Server: c.At, Namespace: c.Namespace}
@@ -135,8 +135,8 @@ type useContext struct {
 	Name string `arg:""`
 }
 
-// Run makes the context the current one.
-func (c *useContext) Run(e *Environment) error {
+// RunCommand makes the context the current one.
+func (c *useContext) RunCommand(e *Environment) error {
 	return changeContexts(e, func(all *serverContexts) (string, error) {
 		if err := all.Use(c.Name); err != nil {
 			return "", &ExitError{Code: notFound, Text: err.Error()}
@@ -148,8 +148,8 @@ func (c *useContext) Run(e *Environment) error {
 // listContexts is ringback context list.
 type listContexts struct{ formatFlags }
 
-// Run lists the contexts.
-func (c *listContexts) Run(p *output.Printer) error {
+// RunCommand lists the contexts.
+func (c *listContexts) RunCommand(p *output.Printer) error {
 	all, err := contexts()
 	if err != nil {
 		return err
@@ -174,8 +174,8 @@ type removeContext struct {
 	Name string `arg:""`
 }
 
-// Run removes the context.
-func (c *removeContext) Run(e *Environment) error {
+// RunCommand removes the context.
+func (c *removeContext) RunCommand(e *Environment) error {
 	return changeContexts(e, func(all *serverContexts) (string, error) {
 		if err := all.Remove(c.Name); err != nil {
 			return "", &ExitError{Code: notFound, Text: err.Error()}
@@ -187,8 +187,8 @@ func (c *removeContext) Run(e *Environment) error {
 // showContext is ringback context show.
 type showContext struct{ connection }
 
-// Run shows the server that the other commands call.
-func (c *showContext) Run(p *output.Printer, e *Environment) error {
+// RunCommand shows the server that the other commands call.
+func (c *showContext) RunCommand(p *output.Printer, e *Environment) error {
 	target, err := c.find(e)
 	if err != nil {
 		return err

@@ -49,15 +49,10 @@ type formatFlags struct {
 	JQ string `name:"jq" group:"output" in:"none" placeholder:"FILTER"`
 }
 
-// AfterApply is a hook of kong: it refuses flags and arguments of the command that are empty.
-func (f *formatFlags) AfterApply(k *kong.Context) error {
-	if command := k.Selected(); command != nil {
-		return checkEmpty(command)
-	}
-	return nil
-}
+// CheckLine refuses flags and arguments of the command that are empty.
+func (f *formatFlags) CheckLine(command *kong.Node) error { return checkEmpty(command) }
 
-// ProvidePrinter returns the printer of the flags, which kong gives to methods Run.
+// ProvidePrinter returns the printer of the flags, which Run gives to methods RunCommand.
 func (f *formatFlags) ProvidePrinter(e *Environment) (*output.Printer, error) {
 	format, from := f.Output, "--output"
 	if format == "" {
@@ -108,7 +103,7 @@ func (c *connection) find(e *Environment) (serverTarget, error) {
 	return target, nil
 }
 
-// ProvideSession prepares the command. Kong gives the session to methods Run.
+// ProvideSession prepares the command. Run gives it to methods RunCommand.
 func (c *connection) ProvideSession(e *Environment) (*session, error) {
 	p, err := c.ProvidePrinter(e)
 	if err != nil {
@@ -126,7 +121,7 @@ func (c *connection) ProvideSession(e *Environment) (*session, error) {
 	return s, err
 }
 
-// ProvideRequest returns the request of the command's tags, which kong gives to methods Run.
+// ProvideRequest returns the request of the command's tags, which Run gives to methods RunCommand.
 func (c *connection) ProvideRequest(k *kong.Context, e *Environment) (*apiRequest, error) {
 	r, err := requestOf(k.Selected(), e.read)
 	if err != nil {

@@ -14,8 +14,8 @@ type explainCommand struct {
 	connection
 }
 
-// Run says what happened to the job, what it waits for, and what happens next.
-func (c *explainCommand) Run(ctx context.Context, s *session) error {
+// RunCommand says what happened to the job, what it waits for, and what happens next.
+func (c *explainCommand) RunCommand(ctx context.Context, s *session) error {
 	j, err := get[job](ctx, s, "a job", "/v1/jobs/"+url.PathEscape(c.ID), nil)
 	if err != nil {
 		return err

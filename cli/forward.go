@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/ringback/ringback/cli/forward"
 )
 
@@ -13,8 +15,16 @@ type forwardCommand struct {
 	manyRequests
 }
 
-// Run passes jobs on until it is stopped.
-func (c *forwardCommand) Run(ctx context.Context, s *session) error {
+// CheckLine refuses flags that are not valid.
+func (c *forwardCommand) CheckLine(command *kong.Node) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	return c.manyRequests.CheckLine(command)
+}
+
+// RunCommand passes jobs on until it is stopped.
+func (c *forwardCommand) RunCommand(ctx context.Context, s *session) error {
 	err := forward.Command(ctx, &c.Flags,
 		forward.Options{Client: s.client, Agent: "Ringback/" + s.Version}, s.out, s.Stderr)
 	if unavailable, ok := errors.AsType[*forward.UnavailableError](err); ok {

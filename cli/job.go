@@ -72,8 +72,8 @@ type sendCommand struct {
 	connection
 }
 
-// Run registers the job, and waits if it shall.
-func (c *sendCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
+// RunCommand registers the job, and waits if it shall.
+func (c *sendCommand) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	if c.newJobFlags.URL != "" {
 		return usagef("--url cannot be combined with the argument URL")
 	}
@@ -189,8 +189,8 @@ type addCommand struct {
 	connection
 }
 
-// Run registers a job, or those of a file.
-func (c *addCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
+// RunCommand registers a job, or those of a file.
+func (c *addCommand) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	s.completeJob(r)
 	if c.File != "" {
 		if delete(r.Body, "id"); len(r.Body) > 0 || c.ID != "" {
@@ -214,8 +214,8 @@ type waitCommand struct {
 	connection
 }
 
-// Run waits for the end of the job.
-func (c *waitCommand) Run(ctx context.Context, s *session) error {
+// RunCommand waits for the end of the job.
+func (c *waitCommand) RunCommand(ctx context.Context, s *session) error {
 	return s.wait(ctx, c.ID, c.Timeout.Duration, false)
 }
 

@@ -44,8 +44,8 @@ type signCommand struct {
 	formatFlags
 }
 
-// Run prints the headers.
-func (c *signCommand) Run(p *output.Printer, e *Environment) error {
+// RunCommand prints the headers.
+func (c *signCommand) RunCommand(p *output.Printer, e *Environment) error {
 	text, _, err := fileread.ReadSecret(c.SecretFile)
 	if err != nil {
 		return &usageError{Err: err}
@@ -115,8 +115,8 @@ type verifyCommand struct {
 	Now string `placeholder:"TIME"`
 }
 
-// Run verifies the signature.
-func (c *verifyCommand) Run(e *Environment) error {
+// RunCommand verifies the signature.
+func (c *verifyCommand) RunCommand(e *Environment) error {
 	text, _, err := fileread.ReadSecret(c.SecretFile)
 	if err != nil {
 		return &usageError{Err: err}

@@ -10,8 +10,8 @@ type simulateCommand struct {
 	formatFlags
 }
 
-// Run prints when the attempts are made if all fail with status 500.
-func (c *simulateCommand) Run(p *output.Printer) error {
+// RunCommand prints when the attempts are made if all fail with status 500.
+func (c *simulateCommand) RunCommand(p *output.Printer) error {
 	attempts, start, err := c.Attempts()
 	if err != nil {
 		return &usageError{Err: err}

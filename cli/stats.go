@@ -25,8 +25,8 @@ type statsCommand struct {
 	connection
 }
 
-// Run prints the counts.
-func (c *statsCommand) Run(ctx context.Context, s *session) error {
+// RunCommand prints the counts.
+func (c *statsCommand) RunCommand(ctx context.Context, s *session) error {
 	if c.Every.Duration < time.Second {
 		return usagef("--every: must be at least 1s")
 	}

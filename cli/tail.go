@@ -29,8 +29,8 @@ type tailCommand struct {
 // reconnectPause is the least time between the end of a stream and the next one.
 const reconnectPause = 2 * time.Second
 
-// Run prints events until it is stopped. It connects again when the server ends a stream.
-func (c *tailCommand) Run(ctx context.Context, s *session, r *apiRequest) error {
+// RunCommand prints events until it is stopped. It connects again when the server ends a stream.
+func (c *tailCommand) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	if s.out.Format() == output.Curl {
 		return s.printRequest(r)
 	}

@@ -37,8 +37,8 @@ type Flags struct {
 	SecretFile string `in:"none" placeholder:"FILE"`
 }
 
-// Validate is a hook of kong: it reports all flags that are not valid.
-func (c *Flags) Validate() error { return c.apply(new(Options)) }
+// Check reports all flags that are not valid.
+func (c *Flags) Check() error { return c.apply(new(Options)) }
 
 // apply sets the options of the flags.
 func (c *Flags) apply(o *Options) error {

@@ -860,8 +860,8 @@ func TestFlags_RefuseWhatIsNotValid(t *testing.T) {
 		if f.Concurrency == 0 {
 			f.Concurrency = 8
 		}
-		require.ErrorContains(t, f.Validate(), want)
-		require.NotContains(t, f.Validate().Error(), "s3cret")
+		require.ErrorContains(t, f.Check(), want)
+		require.NotContains(t, f.Check().Error(), "s3cret")
 	}
 	file := filepath.Join(t.TempDir(), "headers")
 	require.NoError(t, os.WriteFile(file, []byte("Authorization: Bearer s3cret\n\nCookie: a=b\n"), 0o600))

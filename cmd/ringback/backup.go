@@ -19,8 +19,8 @@ type backupCommand struct {
 	To string `required:"" placeholder:"FILE" variable:"RINGBACK_BACKUP_TO"`
 }
 
-// Run copies the store and prints the number of jobs in the copy.
-func (c *backupCommand) Run(ctx context.Context, p *process) error {
+// RunCommand copies the store and prints the number of jobs in the copy.
+func (c *backupCommand) RunCommand(ctx context.Context, p *process) error {
 	made, err := app.Backup(ctx, c.Store, c.To)
 	if err != nil {
 		return storeError(err)
@@ -40,8 +40,8 @@ type restoreCommand struct {
 	From string `required:"" placeholder:"FILE" variable:"RINGBACK_RESTORE_FROM"`
 }
 
-// Run restores the store and prints its number of jobs and the path of the replaced file.
-func (c *restoreCommand) Run(ctx context.Context, p *process) error {
+// RunCommand restores the store and prints its number of jobs and the path of the replaced file.
+func (c *restoreCommand) RunCommand(ctx context.Context, p *process) error {
 	made, err := app.Restore(ctx, c.From, c.Store, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if err != nil {
 		return storeError(err)

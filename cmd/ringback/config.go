@@ -18,8 +18,9 @@ type configCommand struct {
 	serveFlags `embed:""`
 }
 
-// Run prints the settings in force, as a configuration file, each with where it comes from. Passwords are left out.
-func (c *configCommand) Run(ctx *kong.Context, p *process) error {
+// RunCommand prints the settings in force, as a configuration file, each with where it comes from. Passwords are left
+// out.
+func (c *configCommand) RunCommand(ctx *kong.Context, p *process) error {
 	options, err := c.options(p, c.AllowPrivate, c.Roles)
 	if err != nil {
 		return err

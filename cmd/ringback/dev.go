@@ -28,8 +28,8 @@ type devCommand struct {
 	InboxKeys string `name:"inbox-keys-file" placeholder:"FILE"`
 }
 
-// Run runs the service and an inbox until ctx ends. The inbox closes last: attempts in flight still reach it.
-func (c *devCommand) Run(ctx context.Context, line *kong.Context, p *process) error {
+// RunCommand runs the service and an inbox until ctx ends. The inbox closes last: attempts in flight still reach it.
+func (c *devCommand) RunCommand(ctx context.Context, line *kong.Context, p *process) error {
 	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, nil)
 	if err != nil {

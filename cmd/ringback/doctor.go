@@ -22,8 +22,8 @@ type doctorCommand struct {
 	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_DOCTOR_OUTPUT"`
 }
 
-// Run prints the findings, and fails if one of them is a fault.
-func (c *doctorCommand) Run(ctx context.Context, p *process) error {
+// RunCommand prints the findings, and fails if one of them is a fault.
+func (c *doctorCommand) RunCommand(ctx context.Context, p *process) error {
 	server, err := c.server()
 	if err != nil {
 		return &usageError{err}

@@ -36,8 +36,8 @@ type healthCommand struct {
 	Wait time.Duration `default:"0s" placeholder:"DURATION" variable:"RINGBACK_HEALTH_WAIT"`
 }
 
-// Run probes until one succeeds or the wait has passed. It returns the last probe's error.
-func (c *healthCommand) Run(ctx context.Context, p *process) error {
+// RunCommand probes until one succeeds or the wait has passed. It returns the last probe's error.
+func (c *healthCommand) RunCommand(ctx context.Context, p *process) error {
 	q, err := c.probe()
 	if err != nil {
 		return &usageError{err}

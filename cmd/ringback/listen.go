@@ -16,8 +16,8 @@ type listenCommand struct {
 	KeysFile string `placeholder:"FILE" variable:"RINGBACK_INBOX_KEYS_FILE"`
 }
 
-// Run serves the inbox until ctx ends.
-func (c *listenCommand) Run(ctx context.Context, p *process) error {
+// RunCommand serves the inbox until ctx ends.
+func (c *listenCommand) RunCommand(ctx context.Context, p *process) error {
 	in, err := inbox.Open(ctx, c.Addr, c.KeysFile, p.stdout)
 	if err != nil {
 		return p.settings.locateInbox("addr", "keys-file", err)

@@ -98,7 +98,7 @@ type serviceCommands struct {
 	Version versionCommand `cmd:"" group:"service"`
 
 	// Print the version.
-	ShowVersion kong.VersionFlag `name:"version" hidden:"" variable:"-"`
+	ShowVersion bool `name:"version" hidden:"" variable:"-"`
 }
 
 // grammar returns the commands among which a command line chooses.
@@ -134,19 +134,13 @@ type process struct {
 
 // run runs the command line and returns the exit code. It returns soon after ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) int {
-	var (
-		helped bool
-		set    = &settings{env: readEnvironment(environ), from: map[string]string{}}
-	)
+	set := &settings{env: readEnvironment(environ), from: map[string]string{}}
 	model := grammar(args)
 	parser := kong.Must(model,
 		kong.Name("ringback"),
 		kong.Description("Ringback sends HTTP callbacks when they are due, and retries them until they arrive."),
-		kong.Vars{"version": versionLine()},
 		kong.Writers(stdout, stderr),
-		kong.Exit(func(int) { helped = true }), // kong calls it after --help and --version, and goes on parsing
 		kong.Resolvers(set),
-		kong.WithBeforeResolve(set.readFile),
 		kong.ValueFormatter(helpWithVariable),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.ExplicitGroups(append(cli.Groups, kong.Group{Key: "service", Title: "Run a server:"})),
@@ -159,17 +153,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	var command *kong.Context
 	err := checkArguments(model, args)
 	if err == nil {
-		command, err = parser.Parse(args)
+		command, err = cli.Parse(parser, args, func(c *kong.Context) error {
+			if hasVersionFlag(c) {
+				fmt.Fprintln(stdout, versionLine())
+				return cli.ErrPrinted
+			}
+			return set.readFile(c)
+		})
 	}
-	if helped {
+	if errors.Is(err, cli.ErrPrinted) {
 		return exitOK
 	}
 	if err != nil {
 		err = set.locate(err)
 		printError(stderr, err)
 		of := "ringback"
-		if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context.Selected() != nil {
-			of = p.Context.Selected().FullPath()
+		if command != nil && command.Selected() != nil {
+			of = command.Selected().FullPath()
 		}
 		fmt.Fprintf(stderr, "ringback: try %s --help\n", of)
 		if args[0] == "check" { // its line is what monitoring shows
@@ -183,7 +183,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		Stdin: os.Stdin, Stdout: stdout, Stderr: unbuffered(stderr), Variables: set.env,
 		Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Version: versionName(),
 	}
-	if err := command.Run(&process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
+	if err := cli.Run(command, &process{stdout: stdout, stderr: stderr, settings: *set}, client); err != nil {
 		if isClientCommand(command.Selected()) {
 			return cli.ReportError(stderr, command.Selected(), err)
 		}

@@ -213,8 +213,8 @@ func (*serveCommand) Help() string {
 		"OpenTelemetry say."
 }
 
-// Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, line *kong.Context, p *process) error {
+// RunCommand serves until ctx ends.
+func (c *serveCommand) RunCommand(ctx context.Context, line *kong.Context, p *process) error {
 	ignoreBrokenPipes()
 	options, err := c.options(p, c.AllowPrivate, c.Roles)
 	if c.Check {

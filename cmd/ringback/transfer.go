@@ -25,8 +25,8 @@ type exportCommand struct {
 	WithoutSecrets bool `variable:"-"`
 }
 
-// Run writes the file and prints its ledger.
-func (c *exportCommand) Run(ctx context.Context, p *process) error {
+// RunCommand writes the file and prints its ledger.
+func (c *exportCommand) RunCommand(ctx context.Context, p *process) error {
 	o := c.options(p, c.To)
 	o.WithoutSecrets = c.WithoutSecrets
 	bar, report := newProgress(p.stderr), p.stdout
@@ -57,8 +57,8 @@ type importCommand struct {
 	Accept bool `variable:"-"`
 }
 
-// Run stores the content of the file, and prints its ledger beside that of the stores.
-func (c *importCommand) Run(ctx context.Context, p *process) error {
+// RunCommand stores the content of the file, and prints its ledger beside that of the stores.
+func (c *importCommand) RunCommand(ctx context.Context, p *process) error {
 	o := c.options(p, c.From)
 	switch {
 	case c.Accept && c.From != "":

@@ -24,8 +24,8 @@ type verifyCommand struct {
 	Output string `short:"o" default:"text" enum:"text,json" placeholder:"text|json" variable:"RINGBACK_VERIFY_OUTPUT"`
 }
 
-// Run prints the report, and fails if faults are left.
-func (c *verifyCommand) Run(ctx context.Context, p *process) error {
+// RunCommand prints the report, and fails if faults are left.
+func (c *verifyCommand) RunCommand(ctx context.Context, p *process) error {
 	o := app.Options{Store: strings.Join(c.Store, "\n"), RedisPrefix: c.RedisPrefix, Logger: newLogger(p.stderr,
 		"text")}
 	if err := app.CheckAudit(o); err != nil {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+
+	"github.com/alecthomas/kong"
 )
 
 // version is set by the build (-ldflags '-X main.version=v1.2.3').
@@ -24,10 +27,15 @@ func versionName() string {
 // versionCommand is ringback version.
 type versionCommand struct{}
 
-// Run prints one line.
-func (versionCommand) Run(p *process) error {
+// RunCommand prints one line.
+func (versionCommand) RunCommand(p *process) error {
 	_, err := fmt.Fprintln(p.stdout, versionLine())
 	return err
+}
+
+// hasVersionFlag reports whether --version was given.
+func hasVersionFlag(c *kong.Context) bool {
+	return slices.ContainsFunc(c.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "version" })
 }
 
 // versionLine returns the version of the program and of its compiler.
