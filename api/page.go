@@ -5,9 +5,10 @@ package api
 
 import (
 	"bytes"
-	"html/template"
 	"net/http"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 // acceptsHTML reports whether the client is a browser: programs accept anything, or JSON.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/client"

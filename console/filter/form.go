@@ -139,11 +139,8 @@ func (f *Form) shown(name string, field web.Field) web.Field {
 	return field
 }
 
-// Label is the input of a label. The inputs have one name, so the ids of later ones are counted.
-type Label struct{ ID, Value string }
-
 // Labels returns the inputs of labels: those of the filter, and an empty one.
-func (f *Form) Labels() (labels []Label) {
+func (f *Form) Labels() (labels []web.LabelInput) {
 	texts := f.Label
 	if f.Errors.Of("label") != "" {
 		texts = f.written["label"]
@@ -156,7 +153,7 @@ func (f *Form) Labels() (labels []Label) {
 		if f.Errors.Of("label") == "" { // else it is as it was written
 			text = LabelText(text)
 		}
-		labels = append(labels, Label{id, text})
+		labels = append(labels, web.LabelInput{ID: id, Value: text})
 	}
 	return labels
 }

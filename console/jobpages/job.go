@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/form"
@@ -173,16 +172,16 @@ func (d *jobData) setRevive(texts form.Texts, errs web.FormErrors) {
 
 // Words of the facts.
 
-// Generations says how often the job was revived.
-func (d *jobData) Generations() string {
+// generations says how often the job was revived.
+func (d *jobData) generations() string {
 	if d.Job.Generation == 0 {
 		return ""
 	}
 	return words.Count(int64(d.Job.Generation), "revival")
 }
 
-// Retries says how many retries there are.
-func (d *jobData) Retries() string {
+// retries says how many retries there are.
+func (d *jobData) retries() string {
 	e := d.Job.Effective
 	if e == nil {
 		return ""
@@ -194,14 +193,14 @@ func (d *jobData) Retries() string {
 	return text
 }
 
-// Ladder says when the job is attempted if all attempts fail.
-func (d *jobData) Ladder() string {
+// ladder says when the job is attempted if all attempts fail.
+func (d *jobData) ladder() string {
 	e := d.Job.Effective
 	return words.Ladder(e.Ladder, e.Retries)
 }
 
-// More is what is set and has no other place on the page: the callbacks, and fields that the console does not know.
-func (d *jobData) More() (rows []form.Row) {
+// more is what is set and has no other place on the page: the callbacks, and fields that the console does not know.
+func (d *jobData) more() (rows []form.Row) {
 	values, _ := form.CopyOf(d.Job)
 	delete(values, "labels") // they are links
 	for _, t := range form.Job.Tables(values, values) {
@@ -211,9 +210,6 @@ func (d *jobData) More() (rows []form.Row) {
 	}
 	return rows
 }
-
-// Milliseconds returns a duration of the API.
-func (*jobData) Milliseconds(ms *float64) time.Duration { return milliseconds(*ms) }
 
 // failed shows the page of a job with the reason why an action was not done. ok is false for errors that are no answer
 // to it.

@@ -2,7 +2,9 @@ package jobpages
 
 import (
 	"embed"
+	"html/template"
 
+	"github.com/ringback/ringback/console/form"
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
@@ -21,6 +23,10 @@ func New(samplers *sampler.Samplers) web.Pages {
 	p := &pages{samplers}
 	return web.Pages{
 		Name: "jobpages", Files: files,
+		Funcs: template.FuncMap{
+			"retries": (*jobData).retries, "ladder": (*jobData).ladder, "generations": (*jobData).generations,
+			"more": (*jobData).more, "milliseconds": milliseconds, "isWide": form.Section.IsWide,
+		},
 		Routes: []web.Route{
 			web.Get("jobs", access.ReadJob, p.showList), // tokens that may read single jobs only see the box for an id
 			web.Get("jobs/{id}", access.ReadJob, showJob),

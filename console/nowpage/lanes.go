@@ -25,16 +25,16 @@ var reasons = map[string]web.Pill{
 	"topic_rate":        {Class: "warn", Text: "at the rate of its topic"},
 }
 
-// Pill returns why a lane holds jobs back, in few words. Later versions of the API may have other codes.
-func (*state) Pill(code string) web.Pill {
+// reasonPill returns why a lane holds jobs back, in few words. Later versions of the API may have other codes.
+func reasonPill(code string) web.Pill {
 	if pill, ok := reasons[code]; ok {
 		return pill
 	}
 	return web.Pill{Class: "plain", Text: strings.ReplaceAll(code, "_", " ")}
 }
 
-// Failure returns what came of a failed attempt, as a clause.
-func (*state) Failure(f *client.LaneFailure) string {
+// failureText returns what came of a failed attempt, as a clause.
+func failureText(f *client.LaneFailure) string {
 	switch {
 	case f.Status != 0:
 		return fmt.Sprintf("answered %d", f.Status)
@@ -45,8 +45,8 @@ func (*state) Failure(f *client.LaneFailure) string {
 	}
 }
 
-// Waiting returns the number of jobs of a lane that wait, due or not.
-func (*state) Waiting(l *client.HeldLane) int64 { return l.Scheduled + l.Ready }
+// waiting returns the number of jobs of a lane that wait, due or not.
+func waiting(l *client.HeldLane) int64 { return l.Scheduled + l.Ready }
 
 // lanes returns the lanes that hold jobs back, but for those that only wait for their topic's pause.
 func (s *state) lanes() (lanes []*client.HeldLane) {

@@ -55,21 +55,21 @@ func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
 		l.add(" (")
 		reason := &lane.Reasons[0]
 		if f := lane.LastFailure; f != nil && isFailing(lane) {
-			l.add("%s at ", s.Failure(f))
+			l.add("%s at ", failureText(f))
 			l.addTime(f.At)
 			l.add(", ")
 		}
-		l.add("%s", s.Pill(reason.Code).Text)
+		l.add("%s", reasonPill(reason.Code).Text)
 		if !reason.Until.IsZero() {
-			l.add("%s", s.Until(reason.Code))
+			l.add("%s", untilText(reason.Code))
 			l.addTime(reason.Until)
 		}
 		l.add(")")
 	})
 }
 
-// Until returns the words before the end of a reason.
-func (*state) Until(code string) string {
+// untilText returns the words before the end of a reason.
+func untilText(code string) string {
 	if code == "retry_after" { // it may have asked for more
 		return ", left alone until "
 	}

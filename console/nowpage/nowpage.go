@@ -2,6 +2,7 @@ package nowpage
 
 import (
 	"embed"
+	"html/template"
 	"time"
 
 	"github.com/ringback/ringback/client"
@@ -26,7 +27,12 @@ type pages struct {
 // New returns the page.
 func New(samplers *sampler.Samplers) web.Pages {
 	p := &pages{samplers: samplers}
-	return web.Pages{Name: "nowpage", Files: files, Routes: []web.Route{web.Get("", access.ReadStats, p.now)}}
+	return web.Pages{
+		Name: "nowpage", Files: files, Routes: []web.Route{web.Get("", access.ReadStats, p.now)},
+		Funcs: template.FuncMap{
+			"reasonPill": reasonPill, "untilText": untilText, "failureText": failureText, "waiting": waiting,
+		},
+	}
 }
 
 // now is the data of the page.

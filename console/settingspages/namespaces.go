@@ -33,8 +33,8 @@ type namespaceRow struct {
 	Here    bool // it is the page's
 }
 
-// Pending returns the quota of unfinished jobs in words.
-func (r *namespaceRow) Pending() string {
+// pending returns the quota of unfinished jobs in words.
+func (r *namespaceRow) pending() string {
 	if r.Quota.Pending == 0 {
 		return ""
 	}

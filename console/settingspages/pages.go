@@ -5,6 +5,7 @@ package settingspages
 import (
 	"context"
 	"embed"
+	"html/template"
 
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
@@ -56,6 +57,9 @@ func New(o Options) web.Pages {
 	return web.Pages{
 		Name:  "settingspages",
 		Files: files,
+		Funcs: template.FuncMap{
+			"pending": (*namespaceRow).pending, "who": (*tokenRow).who, "usedText": (*tokenRow).usedText,
+		},
 		Routes: []web.Route{
 			web.Get("settings", access.ReadService, p.settings),
 

@@ -45,8 +45,8 @@ func rowOf(v *web.Visit, t *client.Token) tokenRow {
 	return row
 }
 
-// Who returns who created the token.
-func (r *tokenRow) Who() string {
+// who returns who created the token.
+func (r *tokenRow) who() string {
 	switch {
 	case r.CreatedBy == "":
 		return "somebody without a token"
@@ -56,8 +56,8 @@ func (r *tokenRow) Who() string {
 	return r.CreatedBy
 }
 
-// UsedText says when the token was used, to the hour.
-func (r *tokenRow) UsedText(now time.Time) string {
+// usedText says when the token was used, to the hour.
+func (r *tokenRow) usedText(now time.Time) string {
 	switch used := now.Sub(r.LastUsedAt); {
 	case r.LastUsedAt.IsZero():
 		return "never"

@@ -110,7 +110,7 @@ func readLane(v *web.Visit) (*lanePage, error) {
 
 // readHeld reads why the lane holds jobs back, if it does.
 func (p *lanePage) readHeld(v *web.Visit) error {
-	if p.Row.Ready == 0 && p.Row.Breaker == "closed" && p.Row.Cooling(v.Now).IsZero() {
+	if p.Row.Ready == 0 && p.Row.Breaker == "closed" && p.Row.cooling(v.Now).IsZero() {
 		return nil
 	}
 	held, err := v.API.HeldLanes(v.Request.Context(), client.HeldQuery{Topic: p.Owner.Topic, Lane: p.Owner.Lane})

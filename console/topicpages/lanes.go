@@ -34,7 +34,7 @@ func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []
 	var behind int64
 	until := ""
 	for _, r := range l.Rows {
-		switch end := r.Cooling(now); {
+		switch end := r.cooling(now); {
 		case r.Waiting() == 0:
 		case r.Settings.Paused:
 			paused, behind = append(paused, r.Lane), behind+r.Waiting()
@@ -108,35 +108,35 @@ type laneRow struct {
 	Limit int
 }
 
-// HasSettings reports whether settings of the lane are stored.
-func (r laneRow) HasSettings() bool { return r.Settings.Revision != 0 }
+// hasSettings reports whether settings of the lane are stored.
+func (r laneRow) hasSettings() bool { return r.Settings.Revision != 0 }
 
 // Waiting is the number of jobs that wait, due or not.
 func (r laneRow) Waiting() int64 { return r.Scheduled + r.Ready }
 
-// Cooling returns when the lane's cooldown ends; zero: there is none.
-func (r laneRow) Cooling(now time.Time) time.Time {
+// cooling returns when the lane's cooldown ends; zero: there is none.
+func (r laneRow) cooling(now time.Time) time.Time {
 	if r.CooldownUntil.After(now) {
 		return r.CooldownUntil
 	}
 	return time.Time{}
 }
 
-// CoolingFor returns how long the lane's cooldown lasts.
-func (r laneRow) CoolingFor(now time.Time) string {
+// coolingFor returns how long the lane's cooldown lasts.
+func (r laneRow) coolingFor(now time.Time) string {
 	return words.Duration(r.CooldownUntil.Sub(now).Round(time.Second))
 }
 
-// OfLimit returns the lane's limit of attempts in flight, for display after their number; empty without a topic.
-func (r laneRow) OfLimit() string {
+// ofLimit returns the lane's limit of attempts in flight, for display after their number; empty without a topic.
+func (r laneRow) ofLimit() string {
 	if r.Limit <= 0 {
 		return ""
 	}
 	return "of " + words.Number(int64(r.Limit))
 }
 
-// BreakerWord is the state of the breaker.
-func (r laneRow) BreakerWord() string { return strings.ReplaceAll(r.Breaker, "_", " ") }
+// breakerWord is the state of the breaker.
+func (r laneRow) breakerWord() string { return strings.ReplaceAll(r.Breaker, "_", " ") }
 
 // newLaneList merges a page of counts with a page of settings, which begin at the same cursor. Where a list goes on,
 // the page ends with its last lane.

@@ -2,9 +2,12 @@ package topicpages
 
 import (
 	"embed"
+	"html/template"
+	"time"
 
 	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
 )
 
@@ -26,6 +29,11 @@ func New(samplers *sampler.Samplers) web.Pages {
 	return web.Pages{
 		Name:  "topicpages",
 		Files: files,
+		Funcs: template.FuncMap{
+			"waiting": counted.Waiting, "due": dated.Due, "changed": changeable.Changed,
+			"hasSettings": laneRow.hasSettings, "ofLimit": laneRow.ofLimit, "cooling": laneRow.cooling,
+			"coolingFor": laneRow.coolingFor, "breakerWord": laneRow.breakerWord, "keyKind": words.KeyKind,
+		},
 		Routes: []web.Route{
 			web.Get("topics", access.ReadTopic, p.showTopics),
 			web.Get(topic, access.ReadTopic, showTopic),
@@ -51,6 +59,13 @@ func New(samplers *sampler.Samplers) web.Pages {
 		},
 	}
 }
+
+// The data of templates that several pages have.
+type (
+	counted    interface{ Waiting() int64 }
+	dated      interface{ Due(now time.Time) string }
+	changeable interface{ Changed() lastChange }
+)
 
 // tab is a link to one of the pages of a topic or a lane.
 type tab struct {

@@ -108,9 +108,6 @@ func newSecretsLead(o owner, rows []secretRow, now time.Time) lead {
 		words.Ago(newest.CreatedAt, now))}
 }
 
-// Word says what kind of secret it is.
-func (r secretRow) Word() string { return words.KeyKind(r.Kind) }
-
 // addSecret adds a secret, which the next page shows once.
 func addSecret(v *web.Visit) (web.Answer, error) {
 	o := ownerOf(v)

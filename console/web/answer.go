@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html/template"
 	"io/fs"
 	"net/http"
 
@@ -105,6 +106,7 @@ type Pages struct {
 	// Name is the name of the package, for errors.
 	Name   string
 	Routes []Route
-	// Files has the folder templates.
+	// Files has the folder templates. Funcs are functions that only these templates have.
 	Files fs.FS
+	Funcs template.FuncMap
 }

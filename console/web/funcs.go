@@ -4,11 +4,12 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/console/words"
 )
 
-// Funcs are the functions of all templates; the console adds live.
+// Funcs are the functions of all templates; the console adds live. Templates cannot call methods: see Templates.
 func Funcs() template.FuncMap {
 	return template.FuncMap{
 		"count":    words.Count,
@@ -23,8 +24,44 @@ func Funcs() template.FuncMap {
 		"pill":     newPill,
 		"table":    newTable,
 		"stacked":  func(t Table) Table { t.Class += " stack"; return t },
+
+		"can":       (*View).Can,
+		"canTopic":  (*View).CanTopic,
+		"withData":  (*View).With,
+		"time":      (*View).Time,
+		"path":      (*View).Path,
+		"pathQuery": (*View).PathQuery,
+		"link":      (*View).Link,
+		"refresh":   (*View).Refresh,
+		"liveLink":  (*View).LiveLink,
+		"remedy":    (*View).Remedy,
+
+		"isZero":  time.Time.IsZero,
+		"isAfter": time.Time.After,
+
+		"hasErrors":  FormErrors.Any,
+		"errorOf":    FormErrors.Of,
+		"errorTitle": FormErrors.Title,
+
+		"filterFields": FilterForm.Fields,
+		"moreFilters":  FilterForm.More,
+		"filtersOpen":  FilterForm.Open,
+		"labelInputs":  FilterForm.Labels,
 	}
 }
+
+// FilterForm is the data of the template "filter".
+type FilterForm interface {
+	// Fields are always seen, More when Open or when the reader asks for them.
+	Fields() []Field
+	More() []Field
+	Open() bool
+	// Labels are the inputs of labels.
+	Labels() []LabelInput
+}
+
+// LabelInput is the input of a label. The inputs have one name, so the ids of later ones are counted.
+type LabelInput struct{ ID, Value string }
 
 // Field is the data of the template "field": a label, an input, and what is wrong with it.
 type Field struct {

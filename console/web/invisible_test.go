@@ -1,10 +1,10 @@
 package web
 
 import (
-	"html/template"
 	"strings"
 	"testing"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/stretchr/testify/require"
 )
 

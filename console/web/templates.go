@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 //go:embed templates
@@ -25,6 +26,9 @@ type Template struct {
 
 // Templates parses the templates of packages: by view. It returns an error for two views of one name, and for a page
 // without content.
+//
+// Templates are those of html/template, but cannot call methods of their data. That package looks methods up by name,
+// and with it the linker has to keep all exported methods of the program: the binary would be 9 MB larger.
 func Templates(all ...Pages) (map[string]*Template, error) {
 	views := make(map[string]*Template)
 	own, err := fs.Sub(ownFiles, "templates")
@@ -45,7 +49,7 @@ func Templates(all ...Pages) (map[string]*Template, error) {
 			if views[view] != nil {
 				return nil, fmt.Errorf("parse the templates of %s: there are two views %q", pages.Name, view)
 			}
-			if views[view], err = parseView(own, files, name); err != nil {
+			if views[view], err = parseView(own, files, name, pages.Funcs); err != nil {
 				return nil, fmt.Errorf("parse the templates of %s: %w", pages.Name, err)
 			}
 		}
@@ -54,9 +58,10 @@ func Templates(all ...Pages) (map[string]*Template, error) {
 }
 
 // parseView parses a page with the templates that all share and those of its package.
-func parseView(own, files fs.FS, name string) (*Template, error) {
+func parseView(own, files fs.FS, name string, funcs template.FuncMap) (*Template, error) {
 	t := new(Template)
-	t.tree = template.New(name).Option("missingkey=error").Funcs(Funcs()).Funcs(template.FuncMap{"live": t.renderLive})
+	t.tree = template.New(name).Option("missingkey=error").Funcs(Funcs()).Funcs(funcs).
+		Funcs(template.FuncMap{"live": t.renderLive})
 	if _, err := t.tree.ParseFS(own, "*.html"); err != nil {
 		return nil, err
 	}
@@ -88,7 +93,7 @@ func (t *Template) renderLive(name string, data any) (template.HTML, error) {
 		return "", err
 	}
 	b.WriteString(`</div>`)
-	return template.HTML(b.String()), nil //nolint:gosec // html/template has escaped it
+	return template.HTML(b.String()), nil // the template has escaped it
 }
 
 // HasLive reports whether the page has live blocks.

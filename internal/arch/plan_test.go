@@ -416,7 +416,7 @@ var plan = []row{
 			"internal/capacity", "internal/logs", "internal/utf8text", "job", "job/schedule", "policy", "sign",
 			"store",
 		},
-		others: []string{"go.yaml.in/yaml/v3"},
+		others: []string{"github.com/DataDog/datadog-agent/pkg/template", "go.yaml.in/yaml/v3"},
 	},
 	{
 		pkg:    "console/assets",
@@ -445,6 +445,7 @@ var plan = []row{
 		pkg:    "console/web",
 		reason: "what pages of the console are made of: they know the API's client, and not how they are served",
 		ours:   []string{"client", "console/words", "internal/access", "internal/utf8text"},
+		others: []string{"github.com/DataDog/datadog-agent/pkg/template"},
 	},
 	{
 		pkg: "console/filter",
@@ -460,6 +461,7 @@ var plan = []row{
 			"api/limits", "client", "console/assets", "console/web", "console/words", "internal/access",
 			"internal/capacity", "internal/logs", "job",
 		},
+		others: []string{"github.com/DataDog/datadog-agent/pkg/template"},
 	},
 	{
 		pkg:    "console/form",
