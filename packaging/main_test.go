@@ -21,8 +21,11 @@ import (
 	"github.com/ringback/ringback/internal/testkit"
 )
 
-// binary is the path of ringback, built once for all tests.
-var binary string
+// binary is the path of ringback, built once for all tests, and links are the dependencies that the linker found.
+var (
+	binary string
+	links  []byte
+)
 
 // watch reads the metadata of the sources, so that the go command runs these tests again when
 // any of them has changed.
@@ -51,9 +54,9 @@ func buildAndRun(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	binary = filepath.Join(dir, "ringback")
-	build := testkit.GoCommand(ctx, "build", "-o", binary, "../cmd/ringback")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, out)
+	build := testkit.GoCommand(ctx, "build", "-ldflags=-dumpdep", "-o", binary, "../cmd/ringback")
+	if links, err = build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, links)
 		return 1
 	}
 	return m.Run()
