@@ -84,7 +84,7 @@ help: ## show this text
 
 .PHONY: build
 build: ## build bin/ringback, static and stripped
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ringback ./cmd/ringback
+	@CGO_ENABLED=0 $(GO) build $(HEAP) $(BUILD) -trimpath -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ringback ./cmd/ringback
 	@echo 'built bin/ringback $(VERSION)'
 
 .PHONY: dist
