@@ -137,7 +137,8 @@ func (b *bench) prepare(ctx context.Context, f flags) error {
 // build builds Ringback from its sources.
 func (b *bench) build(ctx context.Context, root, name string) (program string, err error) {
 	program = filepath.Join(b.dir, name)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "validator_novalidatefn", "-ldflags", "-s -w", "-o", program, "./cmd/ringback")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "validator_novalidatefn",
+		"-ldflags", "-s -w", "-o", program, "./cmd/ringback")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build ringback in %s: %w\n%s", root, err, out)
