@@ -92,4 +92,6 @@ type ClaimResult struct {
 	// Revision is that of the topics' documents. When it differs from the one that ListChanges returned, list the
 	// changes.
 	Revision int64
+	// Health is the change of each lane that had or has health, by the settlements before the claim.
+	Health []HealthChange
 }

@@ -32,6 +32,10 @@ type Counts interface {
 
 	// TopicState returns what delays the due jobs of a topic's lanes on the shard, under a rate of the topic.
 	TopicState(ctx context.Context, namespace, topic string, rate policy.Rate) (TopicState, error)
+
+	// ListHealth returns lanes that have health, in order of its Since. Its cost grows with the lanes of the namespace
+	// that have some; of many it looks at the first MaxHealthScan.
+	ListHealth(ctx context.Context, filter HealthFilter) ([]LaneHealth, error)
 }
 
 // StatsFilter selects topics of a namespace: those listed, or a page of all.
@@ -129,6 +133,8 @@ type LaneStats struct {
 	CooldownCause CooldownCause // of a lane with CooldownUntil
 	// BreakerOpen is set while the lane's breaker is open, also while it waits for its probe.
 	BreakerOpen bool
+	// Health is that of the lane's attempts; nil: none failed.
+	Health *policy.Health
 }
 
 // QueueState is the state of one queue: the counts and the throttles of its lane.

@@ -26,8 +26,8 @@ type Keeper interface {
 
 	// Sweep removes up to limit ended jobs and as many remembered ids that are beyond their retention. From time to
 	// time it also removes unused topics and lanes: those without jobs, policy, settings, cooldown, breaker, counted
-	// starts and alarm. It does so only while no repair is due. Totals keeps the counts of removed topics. Topics of
-	// GroupInternal are kept.
+	// starts, alarm and known health (policy.Health.Known). It does so only while no repair is due. Totals keeps the
+	// counts of removed topics. Topics of GroupInternal are kept.
 	Sweep(ctx context.Context, token Token, limit int) (SweepResult, error)
 
 	// Repair checks a bounded part of the shard's data and repairs each violation in one atomic step: a job in no place

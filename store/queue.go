@@ -30,6 +30,9 @@ type Queue interface {
 	// the lease is extended all the same. With next, Settle claims after the settlements, under the same token or that
 	// of next and in the same round trip, and returns what Claim would have returned. A settlement that was sent is
 	// recorded even if ctx ends.
+	//
+	// The attempts that count change the health of their lanes, each lane's once in a call (policy.Health.After). The
+	// result has the Health of lanes that failed now or before, also without next.
 	Settle(ctx context.Context, token Token, items []Settlement, next *ClaimRequest) ([]error, ClaimResult, error)
 
 	// Wait blocks until queues of one of the groups (GroupOf) are notified, and returns some of them. A queue may be

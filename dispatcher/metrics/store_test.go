@@ -88,6 +88,9 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"TopicState": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].TopicState(ctx, "default", "orders", policy.Rate{})
 	},
+	"ListHealth": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].ListHealth(ctx, store.HealthFilter{Namespace: "default", Limit: 1})
+	},
 	"Sweep":  func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Sweep(ctx, store.NewToken(), 1) },
 	"Repair": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Repair(ctx) },
 	"put_topic": func(ctx context.Context, s store.Store) {

@@ -209,6 +209,10 @@ func (s timedShard) TopicState(
 	})
 }
 
+func (s timedShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
+	return timed(ctx, s.m, "list_health", func() ([]store.LaneHealth, error) { return s.next.ListHealth(ctx, f) })
+}
+
 func (s timedShard) Sweep(ctx context.Context, token store.Token, limit int) (store.SweepResult, error) {
 	swept, err := timed(ctx, s.m, "sweep", func() (store.SweepResult, error) { return s.next.Sweep(ctx, token, limit) })
 	if err == nil {

@@ -470,6 +470,12 @@ func (s gateShard) TopicState(
 	})
 }
 
+func (s gateShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
+	return call(ctx, s.p, s.number, "ListHealth", func(ctx context.Context) ([]store.LaneHealth, error) {
+		return s.next.ListHealth(ctx, f)
+	})
+}
+
 func (s gateShard) GetRecords(ctx context.Context, refs []job.Ref) ([]store.Record, error) {
 	return call(ctx, s.p, s.number, "GetRecords", func(ctx context.Context) ([]store.Record, error) {
 		return s.next.GetRecords(ctx, refs)

@@ -102,6 +102,12 @@ func (r *Router) TopicState(
 	return sum, err
 }
 
+// ListHealth merges the lanes of all shards in order of the Since of their health.
+func (r *Router) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
+	all, err := readShards(r, func(shard store.Shard) ([]store.LaneHealth, error) { return shard.ListHealth(ctx, f) })
+	return f.First(all), err
+}
+
 // readShards reads rows from all shards concurrently, and returns them in order of the shards.
 func readShards[T any](r *Router, read func(store.Shard) ([]T, error)) ([]T, error) {
 	parts := make([][]T, len(r.shards))

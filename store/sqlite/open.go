@@ -14,7 +14,7 @@ import (
 )
 
 // load fills memory from the database, and ends the attempts that the last process left behind. It reads a row per
-// topic, per lane that is pending or throttled (with its settings) and per claimed job, but no other jobs.
+// topic, per lane that is pending, throttled or has health (with its settings) and per claimed job, but no other jobs.
 func (s *Store) load(ctx context.Context) error {
 	m := s.mem
 	if err := s.db.Conn().Query(ctx, table.AllMeta, func(v []driver.Value) error {
@@ -48,7 +48,7 @@ func (s *Store) load(ctx context.Context) error {
 	if _, err := s.db.Conn().Exec(table.UnusedQueues); err != nil {
 		return err
 	}
-	for _, which := range []db.Statement{table.PendingQueues, table.ThrottledQueues} {
+	for _, which := range []db.Statement{table.PendingQueues, table.ThrottledQueues, table.UnhealthyQueues} {
 		if err := s.db.Conn().Query(ctx, which, s.loadQueue); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (s *Store) loadQueue(v []driver.Value) error {
 	q.Waiting, q.Rows = c.Int(), c.Int()
 	q.Topic = s.mem.Topics[memory.TopicName{Namespace: q.Name.Namespace, Name: q.Name.Topic}]
 	q.Topic.Waiting += q.Waiting
-	q.Throttle = s.env.ParseThrottle(q.Name, c.Next(), s.clock())
+	q.Throttle, q.Health = s.env.ParseThrottle(q.Name, c.Next(), s.clock()), unit.ParseHealth(c.Next())
 	revision := c.Int()
 	q.LaneConfig = memory.NewLaneConfig(q.Topic, revision, s.env.ParseLimits(store.LaneKey(q.Name), c.Text()))
 	q.HeadKnown = q.Waiting == 0

@@ -29,22 +29,22 @@ func (s *Store) Settle(
 		c = newClaim(cmp.Or(next.Token, token), *next)
 		weight += next.Max
 	}
-	var errs []error
+	var settled memory.Settled
 	var revision int64
 	err := s.db.Submit(ctx, &op{Verb: "settle attempts", Weight: weight, Run: func(u *unit.Unit) (err error) {
 		revision = u.Mem.Revisions[store.KindTopic]
 		call := memory.Call{Method: memory.SettleMethod, Token: token}
-		errs, err = unit.Once(u, call, memory.WeighErrors, func() ([]error, error) {
+		settled, err = unit.Once(u, call, memory.Settled.Weigh, func() (memory.Settled, error) {
 			errs := make([]error, len(items))
 			for i := range items {
 				if errs[i], err = settleAttempt(u, &items[i], &written[i]); err != nil {
-					return nil, err
+					return memory.Settled{}, err
 				}
 			}
 			if token.IsShared() && slices.Contains(errs, nil) {
 				u.StoreReply(token, errs)
 			}
-			return errs, nil
+			return memory.Settled{Refused: errs, Health: u.ChangeHealth(items, errs)}, nil
 		})
 		if err != nil || c == nil {
 			return err
@@ -61,7 +61,8 @@ func (s *Store) Settle(
 	if c != nil {
 		claimed = c.answer(s)
 	}
-	return slices.Clone(errs), claimed, nil
+	claimed.Health = settled.Health
+	return slices.Clone(settled.Refused), claimed, nil
 }
 
 // A settlement's text is encoded by the caller.

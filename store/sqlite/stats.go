@@ -231,6 +231,7 @@ func (s *Store) LaneStats(
 				}
 				l := store.LaneStats{Ready: q.Ready, Running: q.Running, BreakerOpen: q.BreakerOpen(u.Now)}
 				l.CooldownUntil, l.CooldownCause = q.Cooldown(u.Now)
+				l.Health = q.Health
 				inMemory[i] = l
 			}
 		}
@@ -242,6 +243,7 @@ func (s *Store) LaneStats(
 	for i, m := range inMemory {
 		l := &lanes[i]
 		l.CooldownUntil, l.CooldownCause, l.BreakerOpen = m.CooldownUntil, m.CooldownCause, m.BreakerOpen
+		l.Health = m.Health
 		l.Running = min(m.Running, pending[i]) // which may be a commit apart
 		l.Ready = min(m.Ready, pending[i]-l.Running)
 		l.Scheduled = pending[i] - l.Running - l.Ready
@@ -261,7 +263,7 @@ func (s *Store) QueueState(ctx context.Context, name job.Queue) (state store.Que
 			return err
 		}
 		state.Scheduled, state.Ready, state.Running = q.Waiting-q.Ready, q.Ready, q.Running
-		state.BreakerOpen, state.NextStart = q.BreakerOpen(u.Now), q.NextStart(u.Now)
+		state.BreakerOpen, state.NextStart, state.Health = q.BreakerOpen(u.Now), q.NextStart(u.Now), q.Health
 		state.CooldownUntil, state.CooldownCause = q.Cooldown(u.Now)
 		state.Next, err = u.NextInTurn(q)
 		return err
@@ -284,4 +286,19 @@ func (s *Store) TopicState(
 		return nil
 	})
 	return state, err
+}
+
+// ListHealth implements store.Counts. It reads memory.
+func (s *Store) ListHealth(ctx context.Context, f store.HealthFilter) (all []store.LaneHealth, err error) {
+	err = s.count(ctx, func(u *unit.Unit, _ *int) error {
+		all = nil
+		for q := range u.Mem.Unhealthy {
+			if f.Selects(q.Name) {
+				all = append(all, store.LaneHealth{Queue: q.Name, Health: q.Health})
+			}
+		}
+		all = f.First(all)
+		return nil
+	})
+	return all, err
 }

@@ -57,6 +57,7 @@ func (s *sweep) sweep() error {
 		return err
 	}
 	s.dropThrottles()
+	s.dropHealth()
 	if err := s.removeLanes(); err != nil {
 		return err
 	}
@@ -105,6 +106,19 @@ func (s *sweep) dropThrottles() {
 		if q.Throttle != nil && q.ThrottleExpired(s.Now) {
 			s.Touch(q)
 			q.Throttle = nil
+		}
+	}
+}
+
+// dropHealth drops the health of lanes that had no attempt for long.
+func (s *sweep) dropHealth() {
+	looked := 0
+	for q := range s.Mem.Unhealthy {
+		if looked++; looked > s.limit {
+			return
+		}
+		if q.Health != nil && q.Health.Expired(clock.Time(s.Now.Millis)) {
+			s.SetHealth(q, nil)
 		}
 	}
 }
@@ -215,7 +229,8 @@ func (s *sweep) forgetIDs(t *memory.Topic) error {
 func (s *sweep) removeLanes() error {
 	m, count := s.Mem, 0
 	for q := range m.Unused {
-		if q.Rows > 0 || q.Throttle != nil || q.SavedIn == s.Serial {
+		if q.Rows > 0 || q.Throttle != nil || q.SavedIn == s.Serial ||
+			q.Health.Known(clock.Time(s.Now.Millis)) {
 			continue
 		}
 		if count == s.limit {
@@ -248,7 +263,7 @@ func (s *sweep) unloadLanes() {
 	before := len(m.Queues)
 	for _, q := range m.Queues {
 		switch {
-		case q.Waiting > 0 || q.Running > 0 || q.Throttle != nil || q.SavedIn == s.Serial:
+		case q.Waiting > 0 || q.Running > 0 || q.Throttle != nil || q.Health != nil || q.SavedIn == s.Serial:
 			q.IdleIn = 0
 		case q.Rows == 0:
 			m.Unused[q] = struct{}{}

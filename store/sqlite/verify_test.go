@@ -122,6 +122,7 @@ func findFaults(u *unit.Unit) (faults []string) {
 		}
 		faults = append(faults, topicFaults(u, topic, ask)...)
 	}
+	same("lanes with health", int64(len(m.Unhealthy)), ask("SELECT count(*) FROM queues WHERE health IS NOT NULL"))
 	same("throttled lanes", int64(len(m.Throttled)), ask("SELECT count(*) FROM queues WHERE throttle IS NOT NULL"))
 	same("outbox", m.Outbox, ask("SELECT count(*) FROM outbox"))
 	same("remembered ids", m.Ids, ask("SELECT count(*) FROM ids"))

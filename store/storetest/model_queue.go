@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -99,6 +100,7 @@ type queue struct {
 	cooldownCause store.CooldownCause
 	open          bool
 	window        window
+	health        *policy.Health
 	nextAt        time.Time // next visit of the carrier; zero: none
 	index         int       // in the agenda, when nextAt is set
 }

@@ -230,6 +230,7 @@ func (q *queue) count(now time.Time) store.LaneStats {
 		Ready:       int64(len(q.ready.items) + isDue),
 		Running:     int64(len(q.claimed.items)),
 		BreakerOpen: q.breakerIsOpen(now),
+		Health:      q.health,
 	}
 	if q.cooldownUntil.After(now) {
 		row.CooldownUntil, row.CooldownCause = q.cooldownUntil, q.cooldownCause
@@ -303,4 +304,19 @@ func (s *modelShard) TopicState(
 		}
 	}
 	return state, nil
+}
+
+// ListHealth sorts the lanes that have health.
+func (s *modelShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
+	if _, err := s.model.open(ctx); err != nil {
+		return nil, err
+	}
+	defer s.model.mu.Unlock()
+	var all []store.LaneHealth
+	for name, q := range s.queues {
+		if q.health != nil && f.Selects(name) {
+			all = append(all, store.LaneHealth{Queue: name, Health: q.health})
+		}
+	}
+	return f.First(all), nil
 }

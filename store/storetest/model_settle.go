@@ -23,17 +23,30 @@ func (s *modelShard) Settle(
 		return nil, store.ClaimResult{}, err
 	}
 	defer m.mu.Unlock()
-	errs, _ := once(s, now, call{"settle", token}, func() ([]error, error) {
-		errs := make([]error, len(items))
-		for i, item := range items {
-			errs[i] = s.settle(item, now)
-		}
-		return errs, nil
-	})
-	if next == nil {
-		return errs, store.ClaimResult{Revision: m.revisions[store.KindTopic]}, nil
+	type answer struct {
+		errs   []error
+		health []store.HealthChange
 	}
-	return errs, s.claim(cmp.Or(next.Token, token), *next, now), nil
+	settled, _ := once(s, now, call{"settle", token}, func() (a answer, _ error) {
+		a.errs = make([]error, len(items))
+		for i, item := range items {
+			a.errs[i] = s.settle(item, now)
+		}
+		counts := store.CountAttempts(items, a.errs, func(q job.Queue) bool { return s.queues[q].health != nil })
+		for _, c := range counts {
+			q := s.queues[c.Queue]
+			before := q.health
+			q.health = before.After(now, c.HealthCount, c.Newest)
+			a.health = append(a.health, store.HealthChange{Queue: c.Queue, Before: before, After: q.health})
+		}
+		return a, nil
+	})
+	claimed := store.ClaimResult{Revision: m.revisions[store.KindTopic]}
+	if next != nil {
+		claimed = s.claim(cmp.Or(next.Token, token), *next, now)
+	}
+	claimed.Health = settled.health
+	return settled.errs, claimed, nil
 }
 
 func (s *modelShard) settle(item store.Settlement, now time.Time) error {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,9 @@ func sameClaims(first, second store.ClaimResult) error {
 	slices.Sort(b)
 	if !slices.Equal(a, b) {
 		return fmt.Errorf("jobs %v, then %v", a, b)
+	}
+	if !reflect.DeepEqual(first.Health, second.Health) {
+		return fmt.Errorf("changes of health %+v, then %+v", first.Health, second.Health)
 	}
 	return nil
 }

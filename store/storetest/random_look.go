@@ -22,10 +22,12 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 		p.sameLanes(topic)
 		p.samePutLanes(topic)
 		p.sameTopicState(topic)
+		p.sameHealth(topic)
 	}
 	for _, q := range p.queues {
 		p.sameQueueState(q)
 	}
+	p.sameHealth("")
 	p.sameTotals()
 	p.sameUsage()
 }
@@ -141,7 +143,32 @@ func (p *engineAndModel) sameLanes(topic string) {
 func (p *engineAndModel) equalLanes(a, b store.LaneStats) bool {
 	equal := p.equalTimes(a.CooldownUntil, b.CooldownUntil)
 	a.CooldownUntil, b.CooldownUntil = time.Time{}, time.Time{}
+	equal = equal && p.equalHealth(a.Health, b.Health)
+	a.Health, b.Health = nil, nil
 	return equal && a == b
+}
+
+// equalHealth compares the health of a lane, and its times roughly. A minute may end between the two clocks.
+func (p *engineAndModel) equalHealth(a, b *policy.Health) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return p.equalTimes(a.Since, b.Since) && p.equalTimes(a.Last, b.Last) && p.equalTimes(a.Failure.At, b.Failure.At) &&
+		a.Attempts == b.Attempts && a.Failed == b.Failed && a.InRow == b.InRow && a.Failure.JobID == b.Failure.JobID &&
+		a.Failure.Status == b.Failure.Status && a.Failure.Class == b.Failure.Class &&
+		(p.s.Advance == nil || a.Minutes == b.Minutes)
+}
+
+// sameHealth compares the lists of lanes with health.
+func (p *engineAndModel) sameHealth(topic string) {
+	f := store.HealthFilter{Namespace: p.namespace, Topic: topic, Limit: 2}
+	wanted, err := p.model.shards[0].ListHealth(p.ctx, f)
+	p.must(err, "list the health in the model")
+	got, err := p.s.shard().ListHealth(p.ctx, f)
+	p.must(err, "list the health")
+	if !slices.EqualFunc(wanted, got, func(a, b store.LaneHealth) bool { return p.equalHealth(a.Health, b.Health) }) {
+		p.Fatalf("health of %s: %+v, want %+v", topic, got, wanted)
+	}
 }
 
 // equalTimes compares times of the two clocks; a zero time equals only itself.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		if e.Attempt.Kind == job.KindAttempt {
 			e.Attempt.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
 			m.Attempt.Status = e.Attempt.Status
+			if e.Attempt.Status == 0 {
+				e.Attempt.ErrorClass, m.Attempt.ErrorClass = policy.ClassTimeoutDial, policy.ClassTimeoutDial
+			}
 		}
 		if rapid.IntRange(0, 4).Draw(t, "outbox") == 0 {
 			e.Outbox = []store.NewJob{p.outboxJob()}
@@ -92,6 +96,11 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		}
 	}
 	p.compareClaims(claimed, got.claimed)
+	if !slices.EqualFunc(claimed.Health, got.claimed.Health, func(a, b store.HealthChange) bool {
+		return a.Queue == b.Queue && p.equalHealth(a.Before, b.Before) && p.equalHealth(a.After, b.After)
+	}) {
+		p.Fatalf("changes of health: %+v, want %+v", got.claimed.Health, claimed.Health)
+	}
 }
 
 // reopen opens the engine anew after all attempts have ended: engines may end those in flight.

@@ -51,6 +51,7 @@ var caseGroups = []caseGroup{
 	{"Carry", carryCases},
 	{"Cooldown", cooldownCases},
 	{"Breaker", breakerCases},
+	{"Health", healthCases},
 	{"Settings", settingsCases},
 	{"Documents", documentCases},
 	{"Changes", changesCases},

@@ -80,7 +80,9 @@ var retentionCases = []testCase{
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its job is held")
-			s.settleOne(held[0], dead)
+			item := settlement(held[0], dead)
+			item.Attempt = job.Attempt{} // a failed one would be remembered for an hour
+			require.NoError(s, s.settle(item)[0])
 			s.sweep()
 			s.sweep()
 			require.Contains(s, known(), "once", "its dead letter is kept")

@@ -20,7 +20,7 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		}
 		c := s.NewCall(scriptQueueState, s.Keys.Reply("", ""), found, nil, 0)
 		c.Keys = append(c.Keys, s.Keys.Carrier)
-		answer, err := s.RunList(ctx, c, 10)
+		answer, err := s.RunList(ctx, c, 11)
 		if err != nil {
 			return err
 		}
@@ -29,6 +29,7 @@ func (s *Counts) QueueState(ctx context.Context, q job.Queue) (store.QueueState,
 		state.CooldownUntil, state.BreakerOpen, state.NextStart, state.Led = layout.Time(n[4]), n[5] == 1,
 			layout.Time(n[6]), n[7] == 1
 		state.CooldownCause = layout.ParseCause(layout.Str(answer[9]))
+		state.Health = store.ParseHealth(layout.Str(answer[10]))
 		if next := layout.Str(answer[8]); next != "" {
 			state.Next = layout.ParseJobKey(next)
 		}

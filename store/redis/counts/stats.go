@@ -329,7 +329,8 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.EvalList(ctx, scriptThrottles, 1+len(lanes), []string{s.Keys.Throttles}, numbers)
+	answer, err := s.EvalList(ctx, scriptThrottles, 1+2*len(lanes), []string{s.Keys.Throttles, s.Keys.Health},
+		numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -340,9 +341,9 @@ func (s *Counts) lanes(ctx context.Context, stats string, lanes []string) ([]sto
 		isDue := min(due[i], counts[3*i].Val()) // which were read a moment before
 		row := store.LaneStats{
 			Lane: name, Scheduled: counts[3*i].Val() - isDue, Ready: counts[3*i+1].Val() + isDue,
-			Running: counts[3*i+2].Val(),
+			Running: counts[3*i+2].Val(), Health: store.ParseHealth(layout.Str(throttles[2*i+1])),
 		}
-		parseThrottle(layout.Str(throttles[i]), now, &row)
+		parseThrottle(layout.Str(throttles[2*i]), now, &row)
 		if row.Scheduled+row.Ready+row.Running > 0 {
 			rows = append(rows, row)
 		}

@@ -132,7 +132,7 @@ func (s *Keeper) forget(ctx context.Context, t *idleTopic) error {
 		s.Keys.LaneLimits, s.Keys.Limits, s.Keys.Alarms, s.Keys.Clock, s.Keys.TopicLanes(t.name),
 		s.Keys.ConfiguredLanes(t.name), s.Keys.Rate(t.name), keys.Open, keys.Stats, keys.Done, keys.Dead,
 		keys.Cancelled, s.Keys.Topic(namespace, layout.ForgottenTopic).Stats, s.Keys.StaleAgenda, s.Keys.StaleThrottles,
-		s.Keys.Owners, s.Keys.Ordered,
+		s.Keys.Owners, s.Keys.Ordered, s.Keys.Health, keys.Unhealthy,
 	}
 	args := []any{t.name, isInternal(t.name)}
 	var last []string

@@ -2,7 +2,7 @@
 -- KEYS    1 queues  2 names  3 topics  4 agenda  5 last_wakeups  6 throttles  7 lane_limits  8 limits  9 alarms  10 clock
 --         11 topic_lanes:<topic>  12 configured_lanes:<topic>  13 rate:<topic>  14 open:<topic>  15 stats:<topic>
 --         16 done  17 dead  18 cancelled  19 stats of the forgotten  20 stale agenda  21 stale throttle_queue  22 owners
---         23 ordered; then for each lane: due, ready, claimed, ordered
+--         23 ordered  24 health  25 unhealthy:<namespace>; then for each lane: due, ready, claimed, ordered
 -- ARGV    topic's name, 1 to keep the topic; then for each lane: its number, its name, its lane
 -- result  how many lanes were forgotten, 1 when the topic was
 -- update_agenda writes when a lane had its last unfinished job, as a negative entry in last_wakeups. Records of jobs that ended
@@ -20,11 +20,18 @@ for k = 16, 18 do
 end
 local ahead = tonumber(call('HGET', KEYS[10], 'ahead') or 0)
 
+-- has_health reports whether the health of a lane is known: see policy.Health.Known.
+local function has_health(n)
+  local last = match(call('HGET', KEYS[24], n) or '', '^%d+ %d+ %d+ %d+ (%d+)')
+  return last and now - last <= HEALTH_KNOWN
+end
+
 local forgotten = 0
-for i = 1, (#KEYS - 23) / 4 do
-  local k, n, name, lane = 20 + i * 4, ARGV[i * 3], ARGV[i * 3 + 1], ARGV[i * 3 + 2]
+for i = 1, (#KEYS - 25) / 4 do
+  local k, n, name, lane = 22 + i * 4, ARGV[i * 3], ARGV[i * 3 + 1], ARGV[i * 3 + 2]
   if call('HGET', KEYS[2], n) == name and call('EXISTS', KEYS[k], KEYS[k + 1], KEYS[k + 2]) == 0 and
-      call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) then
+      call('HEXISTS', KEYS[6], n) == 0 and call('HEXISTS', KEYS[7], name) == 0 and not call('ZSCORE', KEYS[4], n) and
+      not has_health(n) then
     local idle = -tonumber(call('HGET', KEYS[5], n) or 0)
     if idle <= 0 and oldest then
       call('HSET', KEYS[5], n, '-' .. NOW) -- it never had a job
@@ -34,6 +41,8 @@ for i = 1, (#KEYS - 23) / 4 do
       call('HDEL', KEYS[5], n)
       call('HDEL', KEYS[22], n)
       call('HDEL', KEYS[23], n)
+      call('HDEL', KEYS[24], n)
+      call('ZREM', KEYS[25], n)
       call('DEL', KEYS[k + 3])
       if call('HGET', KEYS[1], name) == n then call('HDEL', KEYS[1], name) end
       call('HDEL', KEYS[2], n)

@@ -11,7 +11,7 @@ import (
 // Keys are the names of a shard's keys.
 type Keys struct {
 	Tag    string   // "{rb:0.0}:", which every key begins with
-	Common []string // the first twenty keys of each script that includes keys.lua, in its order
+	Common []string // the first 21 keys of each script that includes keys.lua, in its order
 
 	// jobs, their runs and attempts; remembered ids, and when they are forgotten
 	Jobs, Runs, Attempts, IDs, Forget  string
@@ -21,6 +21,7 @@ type Keys struct {
 	Alarms                             string // raised alarms of topics
 	Throttles, ThrottleQueue, Owners   string // queues' throttles, by when they end; lease owners
 	Ordered                            string // of ordered queues, how far their sets are filled
+	Health                             string // of queues that have some
 	// ends of times to live; deferred lease expiries; topics whose queues are to be rechecked
 	TTL, Deferred, Recheck             string
 	Outbox, OutboxQueue                string // new jobs, and their order
@@ -39,7 +40,7 @@ func NewKeys(tag string) Keys {
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lane_limits",
 		LaneSettings: tag + "lane_settings", Alarms: tag + "alarms", Throttles: tag + "throttles",
-		ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered",
+		ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered", Health: tag + "health",
 		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",
 		Checked: tag + "checked", Carrier: tag + "carrier",
@@ -49,7 +50,7 @@ func NewKeys(tag string) Keys {
 	k.Common = []string{
 		k.Jobs, k.Runs, k.Attempts, k.IDs, k.Forget, k.Agenda, k.LastWakeups, k.Owners, k.CarrierWakeup, k.Limits,
 		k.Names, k.Outbox, k.OutboxQueue, k.Recheck, k.Deferred, k.Throttles, k.ThrottleQueue,
-		k.LaneLimits, k.TTL, k.Ordered,
+		k.LaneLimits, k.TTL, k.Ordered, k.Health,
 	}
 	return k
 }
@@ -63,6 +64,9 @@ func (k *Keys) Wakeups(group string) string { return k.Tag + "wakeups:" + group 
 
 // Interrupt returns the key of a list that ends a listener's blocking command.
 func (k *Keys) Interrupt(listener string) string { return k.Tag + "interrupt:" + listener }
+
+// Unhealthy returns the key of the queues of a namespace that have health, by its Since.
+func (k *Keys) Unhealthy(namespace string) string { return k.Tag + "unhealthy:" + namespace }
 
 // TopicLanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
 func (k *Keys) TopicLanes(topic string) string { return k.Tag + "topic_lanes:" + topic }
@@ -90,6 +94,7 @@ type Topic struct {
 	Name                         string // namespace/topic
 	Stats, Done, Dead, Cancelled string // counters, and ended jobs by state
 	Open                         string // lanes with an open breaker
+	Unhealthy                    string // those with health, of all topics of the namespace
 	// Wakeups are those of the groups that the topic may have, by FormatDeliver.
 	Wakeups [3]string
 }
@@ -126,7 +131,7 @@ func (k *Keys) TopicByName(name string) *Topic {
 	return &Topic{
 		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
 		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
-		Wakeups: k.topicWakeups(namespace, topic),
+		Unhealthy: k.Unhealthy(namespace), Wakeups: k.topicWakeups(namespace, topic),
 	}
 }
 

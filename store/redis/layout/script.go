@@ -4,7 +4,7 @@
 // and the files of the folder include that it names. Each script begins with a table of its keys, arguments and result.
 // Most include keys.lua, whose keys and arguments NewCall lays out.
 //
-// The files in include are the Lua side of package layout: records, runs, queues, throttles, retention.
+// The files in include are the Lua side of package layout: records, runs, queues, throttles, health, retention.
 
 package layout
 
@@ -39,13 +39,15 @@ var included embed.FS
 // constants are the numbers that scripts share with Go.
 var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKER_TTL, COUNTED_STARTS, FREE_LOSSES = "+
 	"%d, %d, %d, %d, %d, %d, %d\n"+
-	"local OWNER_SIZE, MS_UNITS, RENOTIFY_UNREAD, LEASE_MAX = %d, %d, %d, %d\n"+
+	"local OWNER_SIZE, MS_UNITS, RENOTIFY_UNREAD, LEASE_MAX, HEALTH_KEPT, HEALTH_KNOWN, HEALTHY_AFTER = "+
+	"%d, %d, %d, %d, %d, %d, %d\n"+
 	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_ORDER, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d, "+
 	"%d\n",
 	Never, MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()),
 	store.BreakerRetention.Milliseconds(), store.CountedStarts, policy.FreeLosses, store.LeaseOwnerLength,
 	time.Millisecond/policy.DurationUnit, store.RenotifyUnreadAfter.Milliseconds(),
-	(store.MaxLease + time.Hour).Milliseconds(),
+	(store.MaxLease + time.Hour).Milliseconds(), policy.HealthKept.Milliseconds(),
+	policy.HealthUnknownAfter.Milliseconds(), policy.HealthyAfter.Milliseconds(),
 	RecordFormat, TagCreated, TagExpiry, TagMaxAge, TagOrder,
 	TagURL, TagFirstURL)
 

@@ -77,10 +77,11 @@ func (s *Queue) settle(
 	if err != nil {
 		return nil, store.ClaimResult{}, err
 	}
-	answer := layout.Str(reply)
+	answer, lines, _ := strings.Cut(layout.Str(reply), "\n")
 	if len(answer) != len(items) {
 		return nil, store.ClaimResult{}, scriptSettle.Malformed()
 	}
+	health := readHealth(items, lines)
 	errs := make([]error, len(items))
 	for i := range errs {
 		switch answer[i] {
@@ -92,10 +93,24 @@ func (s *Queue) settle(
 		}
 	}
 	if after == nil {
-		return errs, store.ClaimResult{}, nil
+		return errs, store.ClaimResult{Health: health}, nil
 	}
 	claimed, err := s.readClaim(after, second)
+	claimed.Health = health
 	return errs, claimed, err
+}
+
+// readHealth reads the changes of lanes' health, as settle.lua answers them.
+func readHealth(items []store.Settlement, lines string) (changes []store.HealthChange) {
+	for line := range strings.Lines(lines) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if first := int(layout.Int(f[0])); len(f) == 3 && first > 0 && first <= len(items) {
+			changes = append(changes, store.HealthChange{
+				Queue: items[first-1].Queue, Before: store.ParseHealth(f[1]), After: store.ParseHealth(f[2]),
+			})
+		}
+	}
+	return changes
 }
 
 // claimedNext returns the positions of the queues that the caller claims from in the same round trip. They need no

@@ -8,7 +8,8 @@
 --         Most items of a call have the same head, so that it is parsed once.
 --         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown, o or c when its breaker opens or closes, and the cooldown's cause
--- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost
+-- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost; then the lines of
+--         change_health
 local again = call('GET', REPLY)
 if again then return again end
 allow()
@@ -68,14 +69,21 @@ local function replace_body(q, member, body, r)
   r.size = #rec
 end
 
-local function apply(item, member, line, r)
+local function apply(index, item, member, line, r)
   local q, left = item.q, item.q.left
   local marked = has_flag(r, 'm')
   if marked and item.verdict == 'a' then line = string.gsub(line, ',"v":"%a+"', ',"v":"cancelled"', 1) end
   if line ~= '' then add_attempt(r, member, line) end
   if item.status then
     r.attempts, r.lost = increment(r.attempts), '0'
-    if item.verdict ~= 'd' then r.failed = increment(r.failed) end
+    q.first = q.first or index
+    if item.verdict == 'd' then
+      q.delivered = (q.delivered or 0) + 1
+    else
+      r.failed = increment(r.failed)
+      q.failed = (q.failed or 0) + 1
+      q.failure = item.status .. ' ' .. (match(line, ',"c":"([%w_]+)"') or '-') .. ' ' .. match(member, '[^/]*$')
+    end
     if r.rest ~= '' then
       r.rest = ' ' .. item.status .. (match(r.rest, '^ %d+(.*)$') or r.rest)
     elseif item.status ~= '0' then
@@ -116,7 +124,7 @@ for i = 1, count do
       if capacity(q) <= 0 then full[q] = true end
     end
     if item.body > 0 then replace_body(q, member, ARGV[froms[i] + 1], r) end
-    if apply(item, member, ARGV[froms[i]], r) then
+    if apply(i, item, member, ARGV[froms[i]], r) then
       local n = #lines
       lines[n + 1], lines[n + 2] = member, format_run(r)
     end
@@ -146,6 +154,6 @@ for i, q in ipairs(queues) do
   end
 end
 close()
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. change_health()
 call('SET', REPLY, answer, 'EX', REPLY_TTL)
 return answer

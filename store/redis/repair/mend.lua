@@ -178,7 +178,7 @@ local function mend(q, member)
   end
 end
 
--- relook writes a queue's agenda and throttle anew.
+-- relook writes a queue's agenda and throttle anew, and its place among the lanes with health.
 local function relook(q)
   local before = call('ZSCORE', AGENDA, q.n)
   if q.throttle and not call('ZSCORE', THROTTLE_QUEUE, q.n) then
@@ -186,6 +186,12 @@ local function relook(q)
     repaired('agenda', '', name_of(q), 'nothing ends its throttle')
   end
   if not (q.throttle and q.throttle.open) then call('ZREM', q.topic.open, q.n) end
+  local since = match(call('HGET', HEALTH, q.n) or '', '^%d+')
+  if not since then
+    call('ZREM', q.topic.unhealthy, q.n)
+  elseif not call('ZSCORE', q.topic.unhealthy, q.n) then
+    call('ZADD', q.topic.unhealthy, since, q.n)
+  end
   write_placed(q)
   q.claimed_count, q.notify = nil, q.notify or q.touched or not before
   local deferred = call('ZSCORE', DEFERRED, q.n)

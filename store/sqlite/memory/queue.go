@@ -47,6 +47,7 @@ type QueueNumbers struct {
 	Order      Order
 	NotifiedAt int64     // time of its last wake-up, monotonic; clock.Past: no wake-up
 	Throttle   *Throttle // nil: no throttle
+	Health     *policy.Health
 }
 
 // An Order says how far the waiting jobs of an ordered queue are in order in the database. It is zero while the queue

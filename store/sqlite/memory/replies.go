@@ -71,13 +71,22 @@ func (m *Replies) Restore(stored string, now int64) {
 			}
 		}
 		m.put(Call{SettleMethod, store.Token(token)}, reply{
-			at: now, weight: replyWeight + WeighErrors(refused), value: refused,
+			at: now, weight: replyWeight + WeighErrors(refused), value: Settled{Refused: refused},
 		})
 	}
 }
 
 // SettleMethod is the method of settlements.
 const SettleMethod = "settle"
+
+// Settled is the reply to settlements.
+type Settled struct {
+	Refused []error
+	Health  []store.HealthChange // not kept over a restart
+}
+
+// Weigh returns about how many bytes a reply keeps.
+func (s Settled) Weigh() int { return WeighErrors(s.Refused) + 512*len(s.Health) }
 
 // WeighErrors returns about how many bytes errors keep.
 func WeighErrors(errs []error) int { return 16 * len(errs) }

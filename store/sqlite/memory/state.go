@@ -31,14 +31,15 @@ type State struct {
 	Leases map[job.Ref]*Lease
 	// LeaseByNumber has the same leases by the number of their job.
 	LeaseByNumber map[int64]*Lease
-	// Unused are lanes that no job refers to, Throttled those with a throttle.
-	Unused, Throttled map[*Queue]struct{}
-	Agenda            Agenda
-	Steps             clock.Steps
-	IdleLooked        int64 // when idle lanes were last looked for, monotonic
-	Replies           *Replies
-	SharedReplies     *Replies         // to shared tokens, which are in the table replies, too
-	Revisions         map[string]int64 // the newest of settings, by kind
+	// Unused are lanes that no job refers to, Throttled those with a throttle, Unhealthy those with health.
+	Unused, Throttled, Unhealthy map[*Queue]struct{}
+
+	Agenda        Agenda
+	Steps         clock.Steps
+	IdleLooked    int64 // when idle lanes were last looked for, monotonic
+	Replies       *Replies
+	SharedReplies *Replies         // to shared tokens, which are in the table replies, too
+	Revisions     map[string]int64 // the newest of settings, by kind
 }
 
 // New returns an empty state.
@@ -52,6 +53,7 @@ func New() *State {
 		LeaseByNumber: make(map[int64]*Lease),
 		Unused:        make(map[*Queue]struct{}),
 		Throttled:     make(map[*Queue]struct{}),
+		Unhealthy:     make(map[*Queue]struct{}),
 		Replies:       NewReplies(),
 		SharedReplies: NewReplies(),
 	}
@@ -63,12 +65,13 @@ func (m *State) AddQueue(q *Queue) {
 	q.DueSlot, q.RenotifySlot = Slot{Pos: -1, Queue: q}, Slot{Pos: -1, Queue: q}
 	m.Queues[q.Name], m.ByID[q.Id] = q, q
 	q.Topic.Queues[q] = struct{}{}
-	m.IndexThrottle(q)
+	m.Index(q)
 }
 
-// IndexThrottle puts a queue into the sets that its throttle belongs to, or removes it.
-func (m *State) IndexThrottle(q *Queue) {
+// Index puts a queue into the sets that its throttle and its health belong to, or removes it.
+func (m *State) Index(q *Queue) {
 	SetMember(m.Throttled, q, q.Throttle != nil)
+	SetMember(m.Unhealthy, q, q.Health != nil)
 	open := q.Throttle != nil && q.Throttle.Open
 	if open && q.Topic.OpenBreakers == nil {
 		q.Topic.OpenBreakers = make(map[*Queue]struct{})
@@ -91,6 +94,7 @@ func (m *State) RemoveQueue(q *Queue) {
 	m.Agenda.Renotifications.Drop(&q.RenotifySlot)
 	delete(m.Unused, q)
 	delete(m.Throttled, q)
+	delete(m.Unhealthy, q)
 	delete(q.Topic.OpenBreakers, q)
 	delete(m.Queues, q.Name)
 	delete(m.ByID, q.Id)

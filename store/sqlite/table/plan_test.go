@@ -79,7 +79,7 @@ func TestStatements_ScanNoTableOnceTheStoreIsOpen(t *testing.T) {
 	// A row for up to batchJobs attempts that are under way; Open reads it, and so do lists of open jobs and Get.
 	small := []db.Statement{ReadLeases, IsLeased}
 	opening := []db.Statement{
-		AllTopics, PendingQueues, ThrottledQueues, AllMeta, UnusedQueues,
+		AllTopics, PendingQueues, ThrottledQueues, UnhealthyQueues, AllMeta, UnusedQueues,
 		CountOutbox, LastNumbers, AllReplies,
 	}
 	for _, id := range db.Statements() {

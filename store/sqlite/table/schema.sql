@@ -34,10 +34,12 @@ CREATE TABLE queues ( -- a row per lane
   unfinished INTEGER NOT NULL DEFAULT 0, -- jobs that have not ended, claimed ones too
   rows       INTEGER NOT NULL DEFAULT 0, -- jobs that refer to it, finished ones too
   throttle   TEXT, -- cooldown, breaker and the starts that the lane's rate counts (throttle.Throttle)
+  health     TEXT, -- of a lane of which an attempt failed (store.FormatHealth)
   UNIQUE (namespace, topic, lane)
 );
 CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE unfinished > 0;
 CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
+CREATE INDEX queues_unhealthy ON queues (q) WHERE health IS NOT NULL;
 
 CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes, which may have had no job yet
   kind      TEXT NOT NULL, -- topic, lane

@@ -37,8 +37,8 @@ const notInternal = `(name NOT GLOB '_*' OR name = '` + job.CallbackTopic + `')`
 const keptInState = `iif(?2 = '` + string(job.Dead) + `', kept_dead, kept_done) > 0`
 
 // loadedQueue begins what Open reads of lanes.
-const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, revision, ` +
-	`limits`
+const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, ` +
+	`health, revision, limits`
 
 var (
 	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, ` +
@@ -84,8 +84,8 @@ var (
  WHERE kind = ? AND revision >= ?`)
 	AllReplies = db.NewStatement(`SELECT answers FROM replies ORDER BY r`)
 	FindID     = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
-	FindQueue  = db.NewStatement(`SELECT q, unfinished, rows, throttle FROM queues WHERE namespace = ? AND topic = ? ` +
-		`AND lane = ?`)
+	FindQueue  = db.NewStatement(`SELECT q, unfinished, rows, throttle, health FROM queues WHERE namespace = ? ` +
+		`AND topic = ? AND lane = ?`)
 	// ClaimableJobs reads jobs by their numbers, a JSON array, in its order, each after its index in the array.
 	ClaimableJobs = db.NewStatement(`SELECT place, ` + columns + `, ` + bodyColumn + `, ttl_end
  FROM (SELECT key AS place, value AS number FROM json_each(?)) CROSS JOIN jobs ON jobs.n = number`)
@@ -142,6 +142,7 @@ var (
 		`?, kept_done = ?, kept_done_bytes = ?,
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
 	UpdateThrottle = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
+	UpdateHealth   = db.NewStatement(`UPDATE queues SET health = ? WHERE q = ?`)
 	UpdateGrants   = db.NewStatement(`UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`)
 	UpdateMeta     = db.NewStatement(`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`)
 	DeleteJob      = db.NewStatement(`DELETE FROM jobs WHERE n = ?`)
@@ -162,7 +163,7 @@ var (
 	DeleteTopic        = db.NewStatement(`DELETE FROM topics WHERE t = ?1
  AND NOT EXISTS (SELECT 1 FROM queues WHERE namespace = ?2 AND topic = ?3)
  AND NOT EXISTS (SELECT 1 FROM settings WHERE kind IN ('lane', 'topic') AND namespace = ?2 AND name = ?3)`)
-	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL`)
+	UnusedQueues = db.NewStatement(`DELETE FROM queues WHERE rows = 0 AND throttle IS NULL AND health IS NULL`)
 	OldestEnded  = db.NewStatement(`SELECT ` + columns + `, ` + nameColumns +
 		` FROM jobs JOIN queues ON queues.q = jobs.q
  WHERE t = ? AND state = ? AND finished IS NOT NULL ORDER BY finished, jobs.n LIMIT ?`)
@@ -227,6 +228,8 @@ var (
  WHERE unfinished > 0`)
 	ThrottledQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_throttled ` + laneLimits + `
  WHERE throttle IS NOT NULL`)
+	UnhealthyQueues = db.NewStatement(loadedQueue + ` FROM queues INDEXED BY queues_unhealthy ` + laneLimits + `
+ WHERE health IS NOT NULL`)
 	AllMeta     = db.NewStatement(`SELECT key, value FROM meta`)
 	ReadMeta    = db.NewStatement(`SELECT value FROM meta WHERE key = ?`)
 	CountOutbox = db.NewStatement(`SELECT count(*) FROM outbox`)

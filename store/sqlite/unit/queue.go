@@ -44,7 +44,7 @@ func (u *Unit) LoadQueue(name job.Queue) (*memory.Queue, error) {
 	err := u.Query(table.FindQueue, func(v []driver.Value) error {
 		q = &memory.Queue{Id: db.Int(v[0]), Name: name}
 		q.Waiting, q.Rows = db.Int(v[1]), db.Int(v[2])
-		q.Throttle = u.Env.ParseThrottle(name, v[3], u.Now)
+		q.Throttle, q.Health = u.Env.ParseThrottle(name, v[3], u.Now), ParseHealth(v[4])
 		return nil
 	}, name.Namespace, name.Topic, name.Lane)
 	if err != nil || q == nil {

@@ -123,6 +123,11 @@ func (u *Unit) Flush() error {
 				return err
 			}
 		}
+		if q.Health != q.Saved.Health {
+			if err := u.Exec(table.UpdateHealth, healthColumn(q.Health), q.Id); err != nil {
+				return err
+			}
+		}
 		// A claim changes nothing here: leased jobs are unfinished, too.
 		if q.Waiting+q.Running == q.Saved.Waiting+q.Saved.Running && q.Rows == q.Saved.Rows {
 			continue
@@ -225,8 +230,8 @@ func (u *Unit) Apply() {
 	}
 	for _, q := range u.queues {
 		memory.SetMember(u.Mem.Unused, q, q.Rows == 0)
-		if q.Throttle != q.Saved.Throttle {
-			u.Mem.IndexThrottle(q)
+		if q.Throttle != q.Saved.Throttle || q.Health != q.Saved.Health {
+			u.Mem.Index(q)
 		}
 	}
 	if len(notified) > 0 || wake {

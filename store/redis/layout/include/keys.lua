@@ -2,9 +2,9 @@
 --
 -- KEYS  1 jobs  2 runs  3 attempts  4 ids  5 forget  6 agenda  7 last_wakeups  8 owners  9 carrier_wakeup  10 limits
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
---       20 ordered  21 the reply of this call, for its repeats (reply:<token>:<kind>)
+--       20 ordered  21 health  22 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, claimed, ordered; then for each topic: stats, done, dead, cancelled, open,
---       wakeups:<its group> when it is delivered by push, by pull, by a handler
+--       unhealthy:<its namespace>, wakeups:<its group> when it is delivered by push, by pull, by a handler
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
@@ -13,20 +13,20 @@ local JOBS, RUNS, ATTEMPTS, IDS, FORGET = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local AGENDA, LAST_WAKEUPS, OWNERS, CARRIER_WAKEUP, LIMITS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, ORDERED = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
-local REPLY = KEYS[21]
+local HEALTH, REPLY = KEYS[21], KEYS[22]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 21 + nq * 4 + nt * 8
+local A, K = 3 + nq * 3 + nt, 22 + nq * 4 + nt * 9
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 21 + nq * 4 + (i - 1) * 8
+  local k = 22 + nq * 4 + (i - 1) * 9
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    open = KEYS[k + 5], wakeups = k + 6, plus = {}, ended = {} }
+    open = KEYS[k + 5], unhealthy = KEYS[k + 6], wakeups = k + 7, plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
   for i = 1, nq do
-    local k, a = 21 + (i - 1) * 4, 3 + (i - 1) * 3
+    local k, a = 22 + (i - 1) * 4, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
       claimed = KEYS[k + 3], ordered = KEYS[k + 4] }
     numbers[i] = ARGV[a + 1]
