@@ -203,8 +203,8 @@ type Store interface {
 	Schedules
 	Counts
 	LiveEvents
-	// HeldLanes finds lanes that hold jobs back.
-	HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error)
+	// TroubledLanes finds lanes whose receiver fails or that hold jobs back.
+	TroubledLanes(ctx context.Context, filter store.TroubledFilter) (store.TroubledLanes, error)
 	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:
 	// store.ErrNotFound, *job.NamespaceInUseError.
 	DeleteNamespace(ctx context.Context, deletion store.NamespaceDeletion) (store.TopicDeleted, error)

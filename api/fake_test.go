@@ -57,7 +57,7 @@ type fake struct {
 	by          store.GroupBy
 	counts      []store.TopicStats
 	lanes       []store.LaneStats
-	held        []store.HeldLane
+	held        []store.TroubledLane
 	err         error // of every call
 	ready       error
 	otherStores []store.Readiness
@@ -349,8 +349,8 @@ func (f *fake) LaneStats(_ context.Context, _, _, after string, limit int) ([]st
 	return rest, f.err
 }
 
-func (f *fake) HeldLanes(_ context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
-	found := store.HeldLanes{LookedAt: 12, Exact: true}
+func (f *fake) TroubledLanes(_ context.Context, filter store.TroubledFilter) (store.TroubledLanes, error) {
+	found := store.TroubledLanes{LookedAt: 12, Exact: true}
 	for _, l := range f.held {
 		q := l.Queue
 		if filter.Namespace == q.Namespace && filter.Shown(q.Topic) &&

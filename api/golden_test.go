@@ -203,17 +203,22 @@ func fullService() *fake {
 	f.counts = []store.TopicStats{
 		{
 			Topic: "order.close", Registered: 21, Scheduled: 1, Ready: 2, Running: 3,
-			Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2, Bytes: 4096,
+			Delivered: 4, Dead: 5, Cancelled: 6, OldestDue: epoch, OpenBreakers: 2, LanesFailing: 1, Bytes: 4096,
 		},
 		{Topic: "seen"},
 	}
 	f.lanes = []store.LaneStats{
 		{Lane: "a", Scheduled: 1, Ready: 2, Running: 3, BreakerOpen: true, CooldownUntil: epoch.AddDate(900, 0, 0)},
-		{Lane: "b", Ready: 1, BreakerOpen: true, CooldownUntil: epoch.AddDate(-10, 0, 0)},
+		{
+			Lane: "b", Ready: 1, BreakerOpen: true, CooldownUntil: epoch.AddDate(-10, 0, 0), Health: &policy.Health{
+				Since: epoch, Attempts: 4, Failed: 3, InRow: 3, Last: epoch.AddDate(900, 0, 0),
+				Failure: policy.Failure{JobID: "close-2", At: epoch, Status: 500},
+			},
+		},
 		{Lane: "c", CooldownUntil: epoch.AddDate(900, 0, 0)},
 		{Lane: "d"},
 	}
-	f.held = []store.HeldLane{
+	f.held = []store.TroubledLane{
 		{
 			Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"}, Scheduled: 1, Ready: 2, Running: 3,
 			OldestDue: epoch,
@@ -225,9 +230,14 @@ func fullService() *fake {
 					Remedy: job.Remedy{Action: job.RemedyResume, Topic: "order.close", Lane: "a"},
 				},
 			},
-			LastFailure: &store.LaneFailure{
-				JobID: "close-1", At: epoch, Status: 503, Error: "connection reset",
-				ErrorClass: policy.ClassReset,
+			Receiver: store.Receiver{
+				Health: &store.ReceiverHealth{
+					State: policy.HealthFailing, Since: epoch, Attempts: 57, Failed: 56, FailedPercent: 98,
+				},
+				LastFailure: &store.LaneFailure{
+					JobID: "close-1", At: epoch, Status: 503, Error: "connection reset",
+					ErrorClass: policy.ClassReset,
+				},
 			},
 		},
 		{
@@ -301,7 +311,7 @@ var golden = []struct {
 		`{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 202,
 	},
 	{"dead_purge_counted", "WorkCount", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
-	{"lanes_held", "HeldLanes", "GET", "/v1/lanes/held", "", 200},
+	{"lanes_troubled", "TroubledLanes", "GET", "/v1/lanes/troubled", "", 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
 	{"lane_durable", "Lane", "PATCH", "/v1/topics/order.close/lanes/b", `{"lane_concurrency": 2}`, 200},
 	{"lane_list", "LanePage", "GET", "/v1/topics/order.close/lanes?limit=1", "", 200},

@@ -15,7 +15,8 @@ import (
 func (a *api) laneEndpoints() []endpoint {
 	const lanes, lane = "/v1/topics/{topic}/lanes", "/v1/topics/{topic}/lanes/{lane}"
 	return []endpoint{
-		at("GET /v1/lanes/held", access.ReadStats, ofItems, a.on(onStore.heldLanes), query("limit", "topic", "lane")),
+		at("GET /v1/lanes/troubled", access.ReadStats, ofItems, a.on(onStore.troubledLanes),
+			query("limit", "topic", "lane")),
 		at("GET "+lanes, access.ReadLane, ofPath, a.on(onStore.lanes), paged()),
 		at("GET "+lane, access.ReadLane, ofPath, a.on(onStore.lane)),
 		at("PUT "+lane, access.ChangeLane, ofPath, a.on(onStore.putLane), query(dryRun), ofSettings),

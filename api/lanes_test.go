@@ -201,13 +201,13 @@ func TestPutLane_NamesTheFieldThatTheServiceRefuses(t *testing.T) {
 	require.Equal(t, []string{"/url"}, problemIn(t, w).fields())
 }
 
-func TestHeldLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
+func TestTroubledLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
 	valid, _ := access.NewText()
 	p := &access.Principal{Role: access.Read, Namespace: "default"}
 	h := New(Options{Service: withTokens(fullService(), map[string]*access.Principal{valid: p}), Logger: quiet})
 	ask := func(status int, query string) map[string]any {
 		t.Helper()
-		w := call(t, h, http.MethodGet, "/v1/lanes/held"+query, "", "Authorization", "Bearer "+valid)
+		w := call(t, h, http.MethodGet, "/v1/lanes/troubled"+query, "", "Authorization", "Bearer "+valid)
 		require.Equal(t, status, w.Code, w.Body)
 		return decodeResponse(t, w)
 	}
@@ -219,7 +219,7 @@ func TestHeldLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
 		"?limit=0": "?limit", "?limit=501": "?limit", "?cursor=a": "?cursor", "?topic=a%20b": "?topic",
 		"?topic=seen&lane=a%20b": "?lane", "?lane=b": "?lane", "?topic=seen&topic=x": "?topic",
 	} {
-		w := call(t, h, http.MethodGet, "/v1/lanes/held"+query, "", "Authorization", "Bearer "+valid)
+		w := call(t, h, http.MethodGet, "/v1/lanes/troubled"+query, "", "Authorization", "Bearer "+valid)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
 		require.Equal(t, []string{field}, problemIn(t, w).fields(), query)
 	}

@@ -47,7 +47,8 @@ var taggedTypes = typesByName(
 	access.Principal{}, access.Token{}, job.Durability{}, job.Event{}, job.Job{}, job.Namespace{}, job.NamespaceUsage{},
 	job.New{}, job.Quota{}, job.Remedy{}, policy.Backlog{}, policy.Breaker{}, policy.Callback{}, policy.ClientCert{},
 	policy.Lane{}, policy.Retention{}, policy.Secret{}, policy.Success{}, policy.Topic{}, policy.Update{},
-	store.Backfill{}, store.CatchUp{}, store.HeldLane{}, store.LaneFailure{}, store.PublicKey{}, store.Schedule{},
+	store.Backfill{}, store.CatchUp{}, store.LaneFailure{}, store.PublicKey{}, store.Receiver{},
+	store.ReceiverHealth{}, store.Schedule{}, store.TroubledLane{},
 	store.ScheduleCounts{}, store.ScheduleSettings{}, store.ScheduleTick{}, store.TopicStats{}, store.Work{},
 	store.WorkFailure{},
 )

@@ -206,20 +206,21 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	f := newFake()
 	h := handlerOf(f)
 	require.JSONEq(t, `{"totals": {"registered": 0, "scheduled": 0, "ready": 0, "running": 0, "delivered": 0, "dead": 0,
-		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0, "unfinished_bytes": 0}, "items": [], `+
-		`"next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
+		"cancelled": 0, "oldest_due_at": null, "breakers_open": 0, "lanes_failing": 0, "unfinished_bytes": 0},
+		"items": [], "next_cursor": null}`, call(t, h, http.MethodGet, "/v1/stats", "").Body.String())
 	f.counts = []store.TopicStats{
 		{
 			Topic: "a", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4, Dead: 5, Cancelled: 6,
 			OldestDue: epoch.Add(time.Hour), OpenBreakers: 2, Bytes: 32,
 		},
 		{Topic: "b", Registered: 1, Scheduled: 1, OldestDue: epoch, Bytes: 3},
-		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1},
+		{Topic: "c", Registered: 1, Delivered: 1, OpenBreakers: 1, LanesFailing: 4},
 	}
 	totals, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats", ""))["totals"].(map[string]any)
 	require.Equal(t, map[string]any{
 		"registered": 23.0, "scheduled": 2.0, "ready": 2.0, "running": 3.0, "delivered": 5.0, "dead": 5.0,
-		"cancelled": 6.0, "breakers_open": 3.0, "unfinished_bytes": 35.0, "oldest_due_at": "2030-01-31T08:00:00.123Z",
+		"cancelled": 6.0, "breakers_open": 3.0, "lanes_failing": 4.0, "unfinished_bytes": 35.0,
+		"oldest_due_at": "2030-01-31T08:00:00.123Z",
 	}, totals)
 
 	page := decodeResponse(t, call(t, h, http.MethodGet, "/v1/stats?limit=2", ""))
@@ -240,7 +241,7 @@ func TestStats_AddUpAndPageThroughLanes(t *testing.T) {
 	require.Equal(t, []any{
 		map[string]any{
 			"lane": "l3", "scheduled": 0.0, "ready": 0.0, "running": 3.0,
-			"breaker": "closed", "cooldown_until": nil,
+			"breaker": "closed", "cooldown_until": nil, "health": nil, "last_failure": nil,
 		},
 	}, got["items"])
 	require.Nil(t, got["next_cursor"])
@@ -260,9 +261,9 @@ func TestTopicStats_CountsOneLane(t *testing.T) {
 	h := handlerOf(f)
 	for lane, want := range map[string]string{
 		"l2": `{"topic": "a", "lane": "l2", "scheduled": 1, "ready": 2, "running": 3, "breaker": "half_open", ` +
-			`"cooldown_until": null}`,
+			`"cooldown_until": null, "health": null, "last_failure": null}`,
 		"none": `{"topic": "a", "lane": "none", "scheduled": 0, "ready": 0, "running": 0, "breaker": "closed", ` +
-			`"cooldown_until": null}`,
+			`"cooldown_until": null, "health": null, "last_failure": null}`,
 	} {
 		w := call(t, h, http.MethodGet, "/v1/topics/a/stats?lane="+lane, "")
 		require.Equal(t, http.StatusOK, w.Code, w.Body)

@@ -836,15 +836,15 @@ func TestLaneHeld_ShowsTheFirstReason(t *testing.T) {
 		`{"code":"lane_paused"}],
 		"scheduled":1,"ready":2,"running":0,"oldest_due_at":null,"last_failure":{"job_id":"j","status":503,` +
 		`"error_class":null}}`
-	r := run(t, []string{"lane", "held", "--limit", "5"},
+	r := run(t, []string{"lane", "troubled", "--limit", "5"},
 		says(200, `{"items":[`+lane+`],"total":1,"looked_at":7,"exact":true}`))
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `(?m)^TOPIC +LANE +REASON.*\n^t +l +breaker_open .*503`, r.stdout)
 	require.Empty(t, r.stderr)
-	require.Equal(t, []string{"GET /v1/lanes/held?limit=5"}, r.requests)
-	r = run(t, []string{"lane", "held", "--topic", "t", "--lane", "l:1"},
+	require.Equal(t, []string{"GET /v1/lanes/troubled?limit=5"}, r.requests)
+	r = run(t, []string{"lane", "troubled", "--topic", "t", "--lane", "l:1"},
 		says(200, `{"items":[],"total":0,"looked_at":1,"exact":true}`))
-	require.Equal(t, []string{"GET /v1/lanes/held?lane=l%3A1&limit=20&topic=t"}, r.requests)
-	r = run(t, []string{"lane", "held"}, says(200, `{"items":[`+lane+`],"total":1,"looked_at":2000,"exact":false}`))
+	require.Equal(t, []string{"GET /v1/lanes/troubled?lane=l%3A1&limit=20&topic=t"}, r.requests)
+	r = run(t, []string{"lane", "troubled"}, says(200, `{"items":[`+lane+`],"total":1,"looked_at":2000,"exact":false}`))
 	require.Contains(t, r.stderr, "only 2,000 lanes were looked at")
 }

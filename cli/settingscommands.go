@@ -82,8 +82,8 @@ type laneCommand struct {
 	List listCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
 	// List the lanes that hold jobs back now, the worst first, and why.
 	//
-	//	ringback lane held -o wide
-	Held heldLanes `cmd:"" call:"GET /v1/lanes/held" show:"held"`
+	//	ringback lane troubled -o wide
+	Troubled troubledLanes `cmd:"" call:"GET /v1/lanes/troubled" show:"troubled"`
 	// Show the settings of a lane.
 	//
 	//	ringback lane get order.close shop.example:443
@@ -127,7 +127,7 @@ type laneCommand struct {
 	Keys listCommand[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
 }
 
-type heldLanes struct {
+type troubledLanes struct {
 	// Only lanes of this topic.
 	Topic string `in:"query" placeholder:"NAME"`
 	// Only this lane of the topic: it is read without a search.

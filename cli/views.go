@@ -21,7 +21,7 @@ var views = map[string]output.View{
 		"+BY updated_by"),
 	"lanes": output.Columns("LANE lane", "RATE lane_rate", "CONCURRENCY lane_concurrency", "ORDERED ordered",
 		"PAUSED paused", "URL url", "+HEADERS headers", "+REVISION revision", "+UPDATED updated_at", "+BY updated_by"),
-	"held": output.Columns("TOPIC topic", "LANE lane", "REASON reasons.0.code", "UNTIL reasons.0.until",
+	"troubled": output.Columns("TOPIC topic", "LANE lane", "REASON reasons.0.code", "UNTIL reasons.0.until",
 		"READY ready", "SCHEDULED scheduled",
 		"RUNNING running", "OLDEST_DUE oldest_due_at", "STATUS last_failure.status", "ERROR last_failure.error_class",
 		"+FAILED_AT last_failure.at", "+JOB last_failure.job_id", "+BY reasons.0.by", "+NOTE reasons.0.note",

@@ -630,7 +630,7 @@ func TestLaneCounts_AreOfOneLane(t *testing.T) {
 	})
 }
 
-func TestHeldLanes_SayWhy(t *testing.T) {
+func TestTroubledLanes_SayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).Client()
 		for _, lane := range []string{"a", "b"} {
@@ -640,15 +640,15 @@ func TestHeldLanes_SayWhy(t *testing.T) {
 		}
 		_, err := c.PauseLane(t.Context(), "t", "b", "the shop moves")
 		require.NoError(t, err)
-		for q, want := range map[client.HeldQuery]int{
+		for q, want := range map[client.TroubledQuery]int{
 			{Topic: "t"}: 1, {Topic: "t", Lane: "b", Limit: 1}: 1, {Topic: "t", Lane: "a"}: 0, {Topic: "u"}: 0,
 		} {
-			found, err := c.HeldLanes(t.Context(), q)
+			found, err := c.TroubledLanes(t.Context(), q)
 			require.NoError(t, err)
 			require.Len(t, found.Items, want, q)
 			require.True(t, found.Exact, q)
 		}
-		found, err := c.HeldLanes(t.Context(), client.HeldQuery{})
+		found, err := c.TroubledLanes(t.Context(), client.TroubledQuery{})
 		require.NoError(t, err)
 		require.Len(t, found.Items, 1)
 		require.Equal(t, []any{1, 2, true}, []any{found.Total, found.LookedAt, found.Exact})

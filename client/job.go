@@ -214,15 +214,15 @@ type WaitingFor struct {
 
 // Obstacle is what keeps a job, or the jobs of a lane, from running.
 type Obstacle struct {
-	// Code is breaker_open, breaker_half_open, retry_after, cooldown, order, topic_paused, lane_paused, lane_full,
-	// lane_rate or topic_rate; of a job also due, retry, end, secret, topic_full or worker. More may follow.
+	// Code is breaker_open, breaker_half_open, retry_after, failing, cooldown, order, topic_paused, lane_paused,
+	// lane_full, lane_rate or topic_rate; of a job also due, retry, end, secret, topic_full or worker. More may follow.
 	Code   string    `json:"code"`
 	Scope  string    `json:"scope"`  // job, lane or topic
 	Detail string    `json:"detail"` // a sentence that says what to do
 	Facts  string    `json:"facts"`  // the same without what to do
 	Remedy *Remedy   `json:"remedy"` // nil: no request ends it
 	Until  time.Time `json:"until"`  // when it ends by itself; zero: not known
-	Since  time.Time `json:"since"`  // of a pause, as By and Note
+	Since  time.Time `json:"since"`  // of a pause, as By and Note, or of a failing receiver
 	By     string    `json:"by"`
 	Note   string    `json:"note"`
 }

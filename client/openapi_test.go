@@ -214,11 +214,11 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) { all(c.Keys(ctx, "t", "")) },
 		out:  map[string]any{"200": Page[Key]{}}, params: ofLists,
 	},
-	"heldLanes": {
+	"troubledLanes": {
 		call: func(ctx context.Context, c *Client) {
-			_, _ = c.HeldLanes(ctx, HeldQuery{Topic: "t", Lane: "l", Limit: 3})
+			_, _ = c.TroubledLanes(ctx, TroubledQuery{Topic: "t", Lane: "l", Limit: 3})
 		},
-		out: map[string]any{"200": HeldLanes{}},
+		out: map[string]any{"200": TroubledLanes{}},
 	},
 	"listLanes": {
 		call: func(ctx context.Context, c *Client) {

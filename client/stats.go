@@ -19,6 +19,7 @@ type Counts struct {
 	Cancelled       int64     `json:"cancelled"`
 	OldestDueAt     time.Time `json:"oldest_due_at"` // of jobs that are not running; zero: there are none
 	BreakersOpen    int64     `json:"breakers_open"`
+	LanesFailing    int64     `json:"lanes_failing"` // of which the receiver fails, up to 512
 	UnfinishedBytes int64     `json:"unfinished_bytes"`
 }
 
@@ -55,6 +56,7 @@ type LaneCounts struct {
 	Running       int64     `json:"running"`
 	Breaker       string    `json:"breaker"`        // closed, open, half_open
 	CooldownUntil time.Time `json:"cooldown_until"` // zero: none
+	Receiver
 }
 
 // Stats counts all jobs, and those of the first topics.

@@ -151,6 +151,13 @@ var waits = []struct {
 		}, job.ObstacleRetry, time.Hour, "failed attempt 2 of 4 for rung 2 of 3 (1h)",
 	},
 	{
+		"retry of a failing receiver", dispatcher.Options{}, func(s *scene) job.Job {
+			j := s.add("orders", "a", "/500", retries(time.Millisecond, time.Millisecond, time.Hour))
+			s.attempted(j, 3)
+			return j
+		}, job.ObstacleRetry, time.Hour, "Retry-After asked for it; the receiver has failed 3 of 3 attempts since ",
+	},
+	{
 		"retry after its topic has fewer retries than failed attempts", dispatcher.Options{}, func(s *scene) job.Job {
 			s.put("orders", policy.Topic{Ladder: policy.Ladder{time.Millisecond, time.Millisecond, time.Hour}})
 			j := s.add("orders", "a", "/500")
@@ -590,7 +597,8 @@ func TestExplain_NamesTheSecretThatCannotBeOpened(t *testing.T) {
 						"the receiver, which was never called, is not blamed")
 					require.Contains(t, got.Detail(), "settings or secrets of an attempt were not readable")
 				}
-				held, err := keyless.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 1})
+				held, err := keyless.TroubledLanes(t.Context(),
+					store.TroubledFilter{Namespace: job.DefaultNamespace, Limit: 1})
 				require.NoError(t, err)
 				require.Len(t, held.Lanes, 1)
 				require.Equal(t, job.ObstacleCooldown, held.Lanes[0].Reasons[0].Code)

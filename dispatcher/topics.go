@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/dispatcher/documents"
 	"github.com/ringback/ringback/job"
@@ -172,12 +173,46 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 
 // TopicStats returns the counts of topics, in order of name.
 func (d *Dispatcher) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
-	return d.store.TopicStats(ctx, filter)
+	all, err := d.store.TopicStats(ctx, filter)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	of := store.HealthFilter{Namespace: filter.Namespace, Limit: store.MaxBatch}
+	if len(filter.Topics) == 1 {
+		of.Topic = filter.Topics[0]
+	}
+	failing, err := d.countFailing(ctx, of)
+	for i := range all {
+		all[i].LanesFailing = failing[all[i].Topic]
+	}
+	return all, err
+}
+
+// countFailing counts the lanes whose receiver fails, by topic.
+func (d *Dispatcher) countFailing(ctx context.Context, filter store.HealthFilter) (map[string]int64, error) {
+	lanes, err := d.store.ListHealth(ctx, filter)
+	counts, now := make(map[string]int64), time.Now()
+	for _, l := range lanes {
+		if l.Health.Failing(now) {
+			counts[l.Queue.Topic]++
+		}
+	}
+	return counts, err
 }
 
 // Totals returns the counts of all topics of a namespace, including removed ones.
 func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicStats, error) {
-	return d.store.Totals(ctx, namespace)
+	totals, err := d.store.Totals(ctx, namespace)
+	if err != nil {
+		return totals, err
+	}
+	failing, err := d.countFailing(ctx, store.HealthFilter{Namespace: namespace, Limit: store.MaxBatch})
+	for topic, n := range failing {
+		if !store.IsInternal(topic) {
+			totals.LanesFailing += n
+		}
+	}
+	return totals, err
 }
 
 // LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.

@@ -10,7 +10,7 @@ type Obstacle struct {
 	Code  ObstacleCode
 	Facts string    // a sentence without its full stop
 	Until time.Time // when it ends by itself, by the store's clock; zero: unknown
-	// Since, By and Note are of a pause; zero: unknown.
+	// Since is when a pause or a receiver's failures began, By and Note are of a pause; zero: unknown.
 	Since time.Time
 	By    string
 	Note  string
@@ -43,6 +43,7 @@ const (
 	// ObstacleBreakerHalfOpen: a single attempt, the probe, decides whether the breaker closes.
 	ObstacleBreakerHalfOpen ObstacleCode = "breaker_half_open"
 	ObstacleRetryAfter      ObstacleCode = "retry_after" // the receiver asked for a pause
+	ObstacleFailing         ObstacleCode = "failing"     // the receiver fails, of lanes only
 	// ObstacleCooldown is one by Ringback: the breaker opened, or an attempt was not readable.
 	ObstacleCooldown  ObstacleCode = "cooldown"
 	ObstacleOrder     ObstacleCode = "order"      // another job of the ordered lane has to end first
@@ -97,6 +98,7 @@ var obstacles = map[ObstacleCode]obstacleKind{
 	ObstacleBreakerOpen:     {"breaker", ofLane, SeverityFailing, generalBreaker},
 	ObstacleBreakerHalfOpen: {"breaker", ofLane, SeverityFailing, generalBreaker},
 	ObstacleRetryAfter:      {"retry_after", ofLane, SeverityFailing, generalCooldown},
+	ObstacleFailing:         {"retry", ofLane, SeverityFailing, "The receiver of the job's lane fails"},
 	ObstacleCooldown:        {"cooldown", ofLane, SeverityDecision, generalCooldown},
 	ObstacleOrder: {
 		"order", ofLane, SeverityFailing, "Another job of the lane, which is ordered, has to end first",

@@ -69,6 +69,10 @@ type TopicStats struct {
 	OldestDue time.Time `api:"oldest_due_at"`
 	// OpenBreakers is the number of breakers that are open or half open, one per lane.
 	OpenBreakers int64 `api:"breakers_open,always"`
+	// LanesFailing is the number of lanes whose receiver fails, up to 512.
+	//
+	// Shards do not count them: see ListHealth.
+	LanesFailing int64 `api:"lanes_failing,always"`
 	// Bytes is the size of the scheduled, ready and running jobs: bodies, URLs, headers and labels.
 	//
 	// See Usage.
@@ -86,6 +90,7 @@ func (t TopicStats) Add(o TopicStats) TopicStats {
 	t.Dead += o.Dead
 	t.Cancelled += o.Cancelled
 	t.OpenBreakers += o.OpenBreakers
+	t.LanesFailing += o.LanesFailing
 	t.Bytes += o.Bytes
 	if t.OldestDue.IsZero() || (!o.OldestDue.IsZero() && o.OldestDue.Before(t.OldestDue)) {
 		t.OldestDue = o.OldestDue

@@ -105,7 +105,7 @@ func (o *Buffer) Groups(all store.Groups) {
 	o.Number("scanned", int64(all.Scanned))
 }
 
-// LaneStats writes the counts of a lane and the state of its breaker.
+// LaneStats writes the counts of a lane, the state of its breaker, and what is known of its receiver.
 func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
 	o.Text("lane", l.Lane)
 	o.Number("scheduled", l.Scheduled)
@@ -125,4 +125,6 @@ func (o *Buffer) LaneStats(l *store.LaneStats, now time.Time) {
 	} else {
 		o.Null("cooldown_until")
 	}
+	receiver := store.NewReceiver(l.Health, now)
+	o.Members(&receiver)
 }

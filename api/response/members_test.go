@@ -20,7 +20,7 @@ func TestMembers_HaveAWriterAndANameOfTheirOwn(t *testing.T) {
 		reflect.TypeFor[policy.Secret](), reflect.TypeFor[store.PublicKey](), reflect.TypeFor[store.Schedule](),
 		reflect.TypeFor[job.Job](), reflect.TypeFor[job.Event](), reflect.TypeFor[job.Remedy](),
 		reflect.TypeFor[job.Durability](), reflect.TypeFor[store.Work](), reflect.TypeFor[store.TopicStats](),
-		reflect.TypeFor[store.HeldLane](),
+		reflect.TypeFor[store.TroubledLane](),
 	} {
 		written(t, func(o *Buffer) { o.Members(reflect.New(of).Interface()) })
 		requireMembers(t, of)

@@ -108,7 +108,7 @@ func TestLaneStats_ShowTheStateOfTheBreaker(t *testing.T) {
 
 func TestTopicStats_ShowNoDueTimeWithoutWaitingJobs(t *testing.T) {
 	want := `{"registered":6,"scheduled":0,"ready":1,"running":0,"delivered":2,"dead":3,"cancelled":0,` +
-		`"oldest_due_at":null,"breakers_open":1,"unfinished_bytes":0}`
+		`"oldest_due_at":null,"breakers_open":1,"lanes_failing":0,"unfinished_bytes":0}`
 	require.Equal(t, want, written(t, func(o *Buffer) {
 		o.Members(&store.TopicStats{Registered: 6, Ready: 1, Delivered: 2, Dead: 3, OpenBreakers: 1})
 	}))

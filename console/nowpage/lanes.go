@@ -17,6 +17,7 @@ var reasons = map[string]web.Pill{
 	"breaker_half_open": {Class: "half-open", Text: "breaker half open"},
 	"retry_after":       {Class: "held", Text: "asked for a pause"},
 	"cooldown":          {Class: "held", Text: "in a cooldown by Ringback"},
+	"failing":           {Class: "failed", Text: "failing"},
 	"order":             {Class: "held", Text: "waits for a failed job"},
 	"topic_paused":      {Class: "paused", Text: "topic paused"},
 	"lane_paused":       {Class: "paused", Text: "lane paused"},
@@ -46,10 +47,10 @@ func failureText(f *client.LaneFailure) string {
 }
 
 // waiting returns the number of jobs of a lane that wait, due or not.
-func waiting(l *client.HeldLane) int64 { return l.Scheduled + l.Ready }
+func waiting(l *client.TroubledLane) int64 { return l.Scheduled + l.Ready }
 
 // lanes returns the lanes that hold jobs back, but for those that only wait for their topic's pause.
-func (s *state) lanes() (lanes []*client.HeldLane) {
+func (s *state) lanes() (lanes []*client.TroubledLane) {
 	if s.held == nil {
 		return nil
 	}
@@ -61,7 +62,7 @@ func (s *state) lanes() (lanes []*client.HeldLane) {
 	return lanes
 }
 
-func isPausedOnly(l *client.HeldLane) bool {
+func isPausedOnly(l *client.TroubledLane) bool {
 	return len(l.Reasons) == 1 && l.Reasons[0].Code == "topic_paused"
 }
 
@@ -74,7 +75,7 @@ func (s *state) lanesNote() string {
 	if more := s.held.Total - len(s.held.Items); more > 0 {
 		which, verb, end := "more lane", " hold jobs back", "; these are the worst."
 		// none is listed
-		if !slices.ContainsFunc(s.held.Items, func(l client.HeldLane) bool { return !isPausedOnly(&l) }) {
+		if !slices.ContainsFunc(s.held.Items, func(l client.TroubledLane) bool { return !isPausedOnly(&l) }) {
 			which, end = "other lane", "."
 		}
 		if more == 1 {

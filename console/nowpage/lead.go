@@ -126,7 +126,7 @@ func (s *state) isStuck() bool {
 }
 
 // addStuck says that nothing is delivered, and why.
-func (s *state) addStuck(l *lead, failing []*client.HeldLane, more bool) {
+func (s *state) addStuck(l *lead, failing []*client.TroubledLane, more bool) {
 	l.add("Nothing is being delivered: ")
 	paused, holding := s.pausesWithJobs(), s.holding()
 	switch {
@@ -248,7 +248,7 @@ func (s *state) addFlow(l *lead, holds bool) {
 }
 
 // addHolding says which lanes hold jobs back although their receivers do not fail.
-func (s *state) addHolding(l *lead, lanes []*client.HeldLane) {
+func (s *state) addHolding(l *lead, lanes []*client.TroubledLane) {
 	l.Class = "warn"
 	l.add(" %s jobs back: ", words.CountVerb(int64(len(lanes)), "lane", "holds", "hold"))
 	s.addLanes(l, lanes)

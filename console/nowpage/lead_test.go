@@ -44,8 +44,8 @@ func after(steps int, s sampler.Samples) sampler.Samples {
 }
 
 // heldBy returns a lane that is held for reasons.
-func heldBy(lane string, codes ...string) client.HeldLane {
-	l := client.HeldLane{Topic: "t", Lane: lane}
+func heldBy(lane string, codes ...string) client.TroubledLane {
+	l := client.TroubledLane{Topic: "t", Lane: lane}
 	for _, code := range codes {
 		l.Reasons = append(l.Reasons, client.Obstacle{Code: code, Until: noon.Add(time.Minute)})
 	}
@@ -70,8 +70,8 @@ func deliveredBy(name, deliver string) []*client.Topic {
 	return []*client.Topic{{Name: name, Policy: client.Policy{Deliver: deliver}}}
 }
 
-func heldLanes(lanes ...client.HeldLane) *client.HeldLanes {
-	return &client.HeldLanes{Items: lanes, Total: len(lanes), Exact: true}
+func troubled(lanes ...client.TroubledLane) *client.TroubledLanes {
+	return &client.TroubledLanes{Items: lanes, Total: len(lanes), Exact: true}
 }
 
 func TestLead(t *testing.T) {
@@ -83,7 +83,7 @@ func TestLead(t *testing.T) {
 	refused.LastFailure = &client.LaneFailure{At: ago(time.Minute), ErrorClass: "refused"}
 	other := heldBy("pay.example:443", "retry_after")
 	other.Topic = "u"
-	many := heldLanes(failed, refused, heldBy("c:1", "breaker_half_open"), heldBy("d:1", "retry_after"),
+	many := troubled(failed, refused, heldBy("c:1", "breaker_half_open"), heldBy("d:1", "retry_after"),
 		heldBy("e:1", "breaker_open"))
 	many.Exact = false
 	due := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(30 * time.Second)}
@@ -110,9 +110,9 @@ func TestLead(t *testing.T) {
 			}, "bad", "Callbacks flow. Store eu is not ready: It is full.",
 		},
 		"flows": {state{counts: onTime, samples: rates(1,
-			1), held: heldLanes(heldBy("a:1", "lane_full", "topic_rate"))}, "ok", "Callbacks flow."},
+			1), held: troubled(heldBy("a:1", "lane_full", "topic_rate"))}, "ok", "Callbacks flow."},
 		"flows, late": {
-			state{counts: due, samples: rates(1, 1), held: heldLanes(heldBy("a:1", "lane_rate"))},
+			state{counts: due, samples: rates(1, 1), held: troubled(heldBy("a:1", "lane_rate"))},
 			"warn",
 			"Callbacks flow. 1 lane holds jobs back: a:1 (at its rate until 12:01:00)." + waits,
 		},
@@ -122,13 +122,13 @@ func TestLead(t *testing.T) {
 			"Callbacks are late: the oldest due job has waited for 30s, since 11:59:30. Topic t is paused.",
 		},
 		"flows beside a paused lane": {
-			state{counts: onTime, samples: rates(1, 0), held: heldLanes(heldBy("a:1", "lane_paused", "lane_full"),
+			state{counts: onTime, samples: rates(1, 0), held: troubled(heldBy("a:1", "lane_paused", "lane_full"),
 				heldBy("b:1", "lane_full"))},
 			"warn",
 			"Callbacks flow. 1 lane holds jobs back: a:1 (lane paused until 12:01:00).",
 		},
 		"flows beside a cooldown": {
-			state{counts: onTime, samples: rates(1, 0), held: heldLanes(heldBy("a:1", "cooldown"))},
+			state{counts: onTime, samples: rates(1, 0), held: troubled(heldBy("a:1", "cooldown"))},
 			"warn",
 			"Callbacks flow. 1 lane holds jobs back: a:1 (in a cooldown by Ringback until 12:01:00).",
 		},
@@ -163,7 +163,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody delivers, all lanes were looked at": {
 			state{
-				counts: due, samples: rates(0, 0), held: heldLanes(), topics: counted("a", due),
+				counts: due, samples: rates(0, 0), held: troubled(), topics: counted("a", due),
 				settings: []*client.Topic{{Name: "a"}},
 			},
 			"bad",
@@ -172,7 +172,8 @@ func TestLead(t *testing.T) {
 		},
 		"nobody delivers, some lanes were looked at": {
 			state{
-				counts: due, samples: rates(0, 0), held: &client.HeldLanes{LookedAt: 2000}, topics: counted("a", due),
+				counts: due, samples: rates(0, 0), topics: counted("a", due),
+				held:     &client.TroubledLanes{LookedAt: 2000},
 				settings: deliveredBy("a", "handler"),
 			},
 			"bad",
@@ -182,7 +183,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody leases": {
 			state{
-				counts: due, samples: rates(0, 0), held: heldLanes(),
+				counts: due, samples: rates(0, 0), held: troubled(),
 				topics: append(counted("a", onTime), counted("b", due)...), settings: deliveredBy("b", "pull"),
 			},
 			"warn",
@@ -192,7 +193,7 @@ func TestLead(t *testing.T) {
 		"attempts take long": {
 			state{
 				counts:  &client.Counts{Registered: 9, Ready: 3, Running: 2, OldestDueAt: ago(30 * time.Second)},
-				samples: rates(0, 0), held: heldLanes(),
+				samples: rates(0, 0), held: troubled(),
 			},
 			"warn",
 			"Nothing is being delivered: 2 attempts are running, and the oldest due job has waited for 30s.",
@@ -208,12 +209,12 @@ func TestLead(t *testing.T) {
 		"ten seconds of nothing": {state{counts: due, samples: after(2, rates(0, 0))}, "warn", "Callbacks are late: " +
 			"the oldest due job has waited for 30s, since 11:59:30."},
 		"stuck receiver": {
-			state{counts: due, samples: rates(0, 1), held: heldLanes(heldBy("d:1", "retry_after"))},
+			state{counts: due, samples: rates(0, 1), held: troubled(heldBy("d:1", "retry_after"))},
 			"bad", "Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) is in trouble.",
 		},
 		"stuck receiver, perhaps more": {
-			state{counts: due, samples: rates(0, 1), held: &client.HeldLanes{
-				Items: []client.HeldLane{heldBy("d:1", "retry_after")}, Total: 1,
+			state{counts: due, samples: rates(0, 1), held: &client.TroubledLanes{
+				Items: []client.TroubledLane{heldBy("d:1", "retry_after")}, Total: 1,
 			}},
 			"bad",
 			"Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) and perhaps others are " +
@@ -226,16 +227,16 @@ func TestLead(t *testing.T) {
 			}, "bad", "Nothing is being delivered: all attempts of the last minute failed.",
 		},
 		"one receiver": {
-			state{counts: due, samples: rates(1, 1), held: heldLanes(failed)}, "warn", "Callbacks flow. 1 receiver " +
+			state{counts: due, samples: rates(1, 1), held: troubled(failed)}, "warn", "Callbacks flow. 1 receiver " +
 				"is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits,
 		},
 		"of two topics": {
-			state{counts: due, samples: rates(1, 1), held: heldLanes(failed, other)},
+			state{counts: due, samples: rates(1, 1), held: troubled(failed, other)},
 			"warn",
 			"Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until " +
 				"12:01:00)." + waits,
 		},
-		"receivers, not sampled": {state{counts: due, held: heldLanes(failed)}, "warn", "1 receiver is in trouble: " +
+		"receivers, not sampled": {state{counts: due, held: troubled(failed)}, "warn", "1 receiver is in trouble: " +
 			"pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
 		"many receivers": {
 			state{counts: due, samples: rates(1, 1), held: many},
@@ -246,24 +247,24 @@ func TestLead(t *testing.T) {
 				"3 more. Topic t is paused." + waits,
 		},
 		"stuck receivers": {
-			state{counts: due, samples: rates(0, 0), held: heldLanes(refused, heldBy("d:1", "retry_after"))},
+			state{counts: due, samples: rates(0, 0), held: troubled(refused, heldBy("d:1", "retry_after"))},
 			"bad",
 			"Nothing is being delivered: crm.example:443 (the connection was refused at 11:59:00, waits for a failed " +
 				"job until 12:01:00) " +
 				"and d:1 (asked for a pause, left alone until 12:01:00) are in trouble. Topic t is paused.",
 		},
 		"stuck lane": {
-			state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("slow:1", "lane_full", "topic_rate"))},
+			state{counts: due, samples: rates(0, 0), held: troubled(heldBy("slow:1", "lane_full", "topic_rate"))},
 			"bad", "Nothing is being delivered: slow:1 (at its concurrency until 12:01:00) holds jobs back.",
 		},
 		"lane, no sample": {
-			state{counts: due, held: heldLanes(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))},
+			state{counts: due, held: troubled(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))},
 			"warn",
 			"2 lanes hold jobs back: slow:1 (at its concurrency until 12:01:00) and b:1 (new code until 12:01:00)." +
 				waits,
 		},
 		"paused": {
-			state{counts: due, samples: rates(0, 0), held: heldLanes(heldBy("a:1", "topic_paused"))},
+			state{counts: due, samples: rates(0, 0), held: troubled(heldBy("a:1", "topic_paused"))},
 			"bad",
 			"Nothing is being delivered: topic t is paused.",
 		},
@@ -286,20 +287,20 @@ func TestLead(t *testing.T) {
 		"restricted, at first":          {state{}, "", "The first numbers are there within 5 s."},
 		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "", "Nothing was delivered in the last minute."},
 		"restricted, not followed": {
-			state{samples: rates(math.NaN(), math.NaN()), held: heldLanes()},
+			state{samples: rates(math.NaN(), math.NaN()), held: troubled()},
 			"",
 			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
 				"minute.",
 		},
 		"restricted, not followed, a receiver fails": {
-			state{samples: rates(math.NaN(), math.NaN()), held: heldLanes(heldBy("d:1", "retry_after"))},
+			state{samples: rates(math.NaN(), math.NaN()), held: troubled(heldBy("d:1", "retry_after"))},
 			"warn",
 			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
 				"minute. " +
 				"1 receiver is in trouble: d:1 (asked for a pause, left alone until 12:01:00).",
 		},
 		"rate not known": {
-			state{counts: due, samples: rates(math.NaN(), math.NaN()), held: heldLanes(failed)},
+			state{counts: due, samples: rates(math.NaN(), math.NaN()), held: troubled(failed)},
 			"warn",
 			"1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." +
 				waits,
@@ -323,14 +324,14 @@ func TestCards_CountDeadJobsAsDeliveredOnes(t *testing.T) {
 }
 
 func TestLanesNote(t *testing.T) {
-	lanes := func(total int, items ...client.HeldLane) *client.HeldLanes {
-		return &client.HeldLanes{Items: items, Total: total, Exact: true, LookedAt: 7}
+	lanes := func(total int, items ...client.TroubledLane) *client.TroubledLanes {
+		return &client.TroubledLanes{Items: items, Total: total, Exact: true, LookedAt: 7}
 	}
 	open, paused := heldBy("a:1", "breaker_open"), heldBy("b:1", "topic_paused")
 	some := lanes(1, open)
 	some.Exact = false
 	for name, test := range map[string]struct {
-		held *client.HeldLanes
+		held *client.TroubledLanes
 		want string
 	}{
 		"unknown":        {nil, ""},

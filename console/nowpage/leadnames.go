@@ -11,23 +11,23 @@ import (
 
 // severityOf returns how bad the worst reason is for which a lane holds jobs back, which is its first one; zero: it has
 // none that is known.
-func severityOf(l *client.HeldLane) job.Severity {
+func severityOf(l *client.TroubledLane) job.Severity {
 	if len(l.Reasons) == 0 {
 		return 0
 	}
 	return job.ObstacleCode(l.Reasons[0].Code).Severity()
 }
 
-func isFailing(l *client.HeldLane) bool { return severityOf(l) == job.SeverityFailing }
+func isFailing(l *client.TroubledLane) bool { return severityOf(l) == job.SeverityFailing }
 
 // isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
-func isAtLimitOnly(l *client.HeldLane) bool { return severityOf(l) == job.SeverityLimit }
+func isAtLimitOnly(l *client.TroubledLane) bool { return severityOf(l) == job.SeverityLimit }
 
 // hostPort is the end of lanes that are named after a receiver.
 var hostPort = regexp.MustCompile(`:\d+$`)
 
 // failing returns the lanes whose receivers fail, one for each receiver. more reports whether there may be others.
-func (s *state) failing() (lanes []*client.HeldLane, more bool) {
+func (s *state) failing() (lanes []*client.TroubledLane, more bool) {
 	if s.held == nil {
 		return nil, false
 	}
@@ -45,10 +45,10 @@ func (s *state) failing() (lanes []*client.HeldLane, more bool) {
 }
 
 // holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.
-func (s *state) holding() []*client.HeldLane { return slices.DeleteFunc(s.lanes(), isFailing) }
+func (s *state) holding() []*client.TroubledLane { return slices.DeleteFunc(s.lanes(), isFailing) }
 
 // addLanes names lanes, and says why they hold jobs back.
-func (s *state) addLanes(l *lead, lanes []*client.HeldLane) {
+func (s *state) addLanes(l *lead, lanes []*client.TroubledLane) {
 	s.addList(l, len(lanes), func(i int) {
 		lane := lanes[i]
 		l.addLink(lane.Lane, s.v.Path("topics", lane.Topic, "lanes", lane.Lane))

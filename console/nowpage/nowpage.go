@@ -21,7 +21,7 @@ const shown = 15 * time.Minute
 type pages struct {
 	samplers *sampler.Samplers
 	// by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
-	held sampler.AnswerCache[*client.HeldLanes]
+	held sampler.AnswerCache[*client.TroubledLanes]
 }
 
 // New returns the page.
@@ -44,7 +44,7 @@ type now struct {
 	Cards []card
 	// Charts are nil while there is nothing to draw.
 	Charts *charts
-	Lanes  []*client.HeldLane
+	Lanes  []*client.TroubledLane
 	// LanesNote says what the table of lanes lacks.
 	LanesNote string
 	Paused    []pause

@@ -171,7 +171,7 @@ func TestNow_SaysHowManyJobsAPauseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/lanes/held" { // which lists the worst lanes only
+				if r.URL.Path == "/v1/lanes/troubled" { // which lists the worst lanes only
 					_, _ = w.Write([]byte(`{"items": [{"topic": "mail", "lane": "a", "ready": 1, "reasons": ` +
 						`[{"code": "topic_paused"}]}], "total": 20, "exact": true}`))
 					return
@@ -335,7 +335,7 @@ func newFailingSite(t *testing.T, detail string, paths ...string) (*consoletest.
 func TestNow_SaysThatTheProcessIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, api := newFailingSite(t, "not ready: the store <b>does not</b> answer.", "/readyz", "/v1/stats",
-			"/v1/lanes/held", "/v1/topics", "/v1/stream")
+			"/v1/lanes/troubled", "/v1/topics", "/v1/stream")
 		register(site, "order", "fine.example", 3)
 		api.on.Store(true)
 		site.Get("").OK()
@@ -366,12 +366,12 @@ func TestNow_SaysThatTheStreamCannotBeFollowed(t *testing.T) {
 	})
 }
 
-func TestNow_SearchesForHeldLanesLessOftenWhereThatTakesLong(t *testing.T) {
+func TestNow_SearchesForTroubledLanesLessOftenWhereThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var searches atomic.Int32
 		site := newSite(t, consoletest.Options{WrapAPI: func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/lanes/held" {
+				if r.URL.Path == "/v1/lanes/troubled" {
 					searches.Add(1)
 					time.Sleep(100 * time.Millisecond)
 				}

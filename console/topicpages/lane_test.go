@@ -88,7 +88,7 @@ func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
 			api http.Handler,
 		) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v1/lanes/held" {
+				if r.URL.Path == "/v1/lanes/troubled" {
 					w.Header().Set("Content-Type", "application/json")
 					_, _ = io.WriteString(w, `{"items": [], "total": 0, "looked_at": 0, "exact": false}`)
 					return

@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
-// Sizes of a list of jobs that are looked through for failed ones.
-const (
-	failureJobs = 20
-	failureScan = 50
-)
+// oldestScan is the number of jobs that are looked through for the oldest due one.
+const oldestScan = 50
 
-// readDetails reads the oldest due job of a lane, and the newest known failed attempt.
+// readDetails reads the oldest due job of a lane, and the text of its newest failed attempt.
 func (s *search) readDetails(ctx context.Context, l *lane) error {
 	oldest, err := s.opts.Store.List(ctx, store.Filter{
 		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane,
-		States: []job.State{job.Scheduled, job.Ready}, Oldest: true, Limit: 1, ScanLimit: failureScan,
+		States: []job.State{job.Scheduled, job.Ready}, Oldest: true, Limit: 1, ScanLimit: oldestScan,
 	})
 	if err != nil {
 		return err
@@ -29,54 +25,17 @@ func (s *search) readDetails(ctx context.Context, l *lane) error {
 	if len(oldest.Jobs) > 0 {
 		l.OldestDue = oldest.Jobs[0].DueAt
 	}
-	failed, err := s.lastFailed(ctx, l)
-	if failed == nil || err != nil {
-		return err
+	if l.LastFailure == nil {
+		return nil
 	}
-	found, err := s.opts.Store.GetIn(ctx, l.Queue, failed.Ref())
+	found, err := s.opts.Store.GetIn(ctx, l.Queue, job.Ref{Namespace: l.Queue.Namespace, ID: l.LastFailure.JobID})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it has ended since
+		return nil // it has ended, and is not kept
 	}
-	l.LastFailure = lastFailure(&found)
+	if failed := lastFailure(&found); failed != nil {
+		l.LastFailure = failed // which has the text of its error
+	}
 	return err
-}
-
-// lastFailed returns the waiting job of a lane whose last attempt failed last, among those that are due last; nil: none
-// is found. The list begins at the last time at which the topic's ladder or the lane's cooldown can have put off a
-// retry, so that it passes over jobs that are registered for later. Lists have no times of attempts, so these are taken
-// from due times and rungs.
-func (s *search) lastFailed(ctx context.Context, l *lane) (last *job.Job, err error) {
-	now := time.Now()
-	longest := max(l.longestRung(), l.cooldownUntil.Sub(now))
-	page, err := s.opts.Store.List(ctx, store.Filter{
-		Namespace: l.Queue.Namespace, Topic: l.Queue.Topic, Lane: l.Queue.Lane,
-		States: []job.State{job.Scheduled, job.Ready},
-		After:  store.Position{Topic: l.Queue.Topic, Lane: l.Queue.Lane, At: now.Add(2 * longest).UnixMilli()},
-		Limit:  failureJobs, ScanLimit: failureScan,
-	})
-	if err != nil {
-		return nil, err
-	}
-	var at time.Time
-	for i := range page.Jobs {
-		j := &page.Jobs[i]
-		if j.FailedAttempts == 0 {
-			continue
-		}
-		terms := l.topic.Resolved.Terms(j.Terms)
-		if attempted := j.DueAt.Add(-terms.Ladder.Rung(j.FailedAttempts)); last == nil || attempted.After(at) {
-			last, at = j, attempted
-		}
-	}
-	return last, nil
-}
-
-// longestRung returns the longest wait of the topic's ladder.
-func (l *lane) longestRung() (longest time.Duration) {
-	for _, rung := range l.topic.Resolved.Ladder {
-		longest = max(longest, rung)
-	}
-	return longest
 }
 
 // lastFailure returns the newest failed attempt of a job; nil: it has none.

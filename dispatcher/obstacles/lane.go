@@ -1,7 +1,9 @@
 package obstacles
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -140,6 +142,35 @@ func (s *subject) cooldown(counts *store.LaneStats) *job.Obstacle {
 		return obstacle(job.ObstacleRetryAfter, until,
 			"the receiver%s asked for a pause (Retry-After), which holds for the whole lane", s.names.ofLane)
 	}
+}
+
+// failing returns that the receiver fails. It holds nothing back: jobs wait for their retries.
+func (s *subject) failing(h *policy.Health) *job.Obstacle {
+	facts := failures(h, s.names.ofLane)
+	if facts == "" {
+		return nil
+	}
+	o := obstacle(job.ObstacleFailing, time.Time{}, "%s", facts)
+	o.Since = h.Since
+	return o
+}
+
+// failures returns what a receiver has failed, and its newest answer; empty: it does not fail.
+func failures(h *policy.Health, ofLane string) string {
+	now := time.Now()
+	if !h.Failing(now) {
+		return ""
+	}
+	layout := "15:04 UTC"
+	if now.Sub(h.Since) > 12*time.Hour {
+		layout = "2006-01-02 " + layout
+	}
+	last := string(h.Failure.Class)
+	if h.Failure.Status > 0 {
+		last = strconv.Itoa(h.Failure.Status)
+	}
+	return fmt.Sprintf("the receiver%s has failed %d of %d attempts since %s, last %s",
+		ofLane, h.Failed, h.Attempts, h.Since.UTC().Format(layout), cmp.Or(last, "without an answer"))
 }
 
 // probe returns the wait for the probe of a breaker that is half open.

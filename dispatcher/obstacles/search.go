@@ -12,10 +12,10 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// search is one search for held lanes.
+// search is one search for lanes in trouble.
 type search struct {
 	*Finder
-	filter store.HeldFilter
+	filter store.TroubledFilter
 	// topicsUntil and lanesUntil are when no more topics, and lanes, are looked at.
 	topicsUntil, lanesUntil time.Time
 
@@ -44,11 +44,8 @@ type topic struct {
 
 // lane is a lane that may hold jobs back.
 type lane struct {
-	store.HeldLane
+	store.TroubledLane
 	subject
-
-	// cooldownUntil is the end of the lane's cooldown; zero: it has none.
-	cooldownUntil time.Time
 }
 
 func (s *search) run(ctx context.Context) (err error) {
@@ -66,6 +63,9 @@ func (s *search) run(ctx context.Context) (err error) {
 			compareBool(a.policy.Resolved.Paused, b.policy.Resolved.Paused), cmp.Compare(b.Ready, a.Ready))
 	})
 	if err := s.readRates(ctx); err != nil {
+		return err
+	}
+	if err := s.readFailing(ctx); err != nil {
 		return err
 	}
 	for {
@@ -104,8 +104,7 @@ func (s *search) readTopics(ctx context.Context) error {
 			shown := s.filter.Shown == nil || s.filter.Shown(t.Topic)
 			if shown && !known[t.Topic] && t.Scheduled+t.Ready+t.Running > 0 {
 				known[t.Topic] = true
-				s.topics = append(s.topics,
-					&topic{TopicStats: t, policy: s.opts.Policies.Get(s.filter.Namespace, t.Topic)})
+				s.topics = append(s.topics, s.newTopic(t))
 			}
 		}
 	}
@@ -147,6 +146,64 @@ func (s *search) readTopics(ctx context.Context) error {
 	}
 }
 
+func (s *search) newTopic(counts store.TopicStats) *topic {
+	return &topic{
+		TopicStats: counts, policy: s.opts.Policies.Get(s.filter.Namespace, counts.Topic),
+		peeked: make(map[string]bool),
+	}
+}
+
+// readFailing looks at the lanes whose receivers fail, ahead of their place, also at those without unfinished jobs.
+func (s *search) readFailing(ctx context.Context) error {
+	now := time.Now()
+	all, err := s.opts.Store.ListHealth(ctx, store.HealthFilter{
+		Namespace: s.filter.Namespace, Topic: s.filter.Topic, Limit: store.MaxBatch,
+	})
+	if err != nil {
+		return err
+	}
+	s.exact = s.exact && len(all) < store.MaxBatch
+	all = slices.DeleteFunc(all, func(l store.LaneHealth) bool {
+		name := l.Queue.Topic
+		return !l.Health.Failing(now) || store.IsInternal(name) || s.filter.Shown != nil && !s.filter.Shown(name)
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	if len(all) > settingsPage {
+		all, s.exact = all[:settingsPage], false
+	}
+	topics := make(map[string]*topic)
+	for _, t := range s.topics {
+		topics[t.Topic] = t
+	}
+	queues, states := make([]job.Queue, len(all)), make(map[job.Queue]*store.LaneStats)
+	for i, l := range all {
+		queues[i], states[l.Queue] = l.Queue, new(store.LaneStats)
+	}
+	settings, err := s.opts.Store.GetLanes(ctx, queues)
+	if err != nil {
+		return err
+	}
+	err = inParallel(queues, func(q job.Queue) error {
+		state, err := s.opts.Store.QueueState(ctx, q)
+		*states[q] = state.LaneStats
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, q := range queues {
+		t := topics[q.Topic]
+		if t == nil {
+			t = s.newTopic(store.TopicStats{Topic: q.Topic})
+		}
+		t.peeked[q.Lane] = true
+		s.found = append(s.found, s.judge(t, settings[i], *states[q]))
+	}
+	return nil
+}
+
 // readRates finds out which topics with due jobs have used up their rate.
 func (s *search) readRates(ctx context.Context) error {
 	var rated []*topic
@@ -182,7 +239,7 @@ func (s *search) visit(ctx context.Context, topics []*topic) error {
 	})
 	for _, t := range topics {
 		for _, counts := range t.page {
-			if l := s.judge(t, counts); len(l.Reasons) > 0 || l.hasState() {
+			if l := s.judge(t, t.settings[counts.Lane], counts); len(l.Reasons) > 0 || l.hasState() {
 				s.found = append(s.found, l)
 			}
 		}
@@ -204,7 +261,7 @@ func (s *search) readLanes(ctx context.Context, t *topic) ([]store.LaneStats, er
 	}
 	first := !t.visited
 	if first {
-		t.visited, t.settings, t.peeked = true, make(map[string]store.Lane), make(map[string]bool)
+		t.visited, t.settings = true, make(map[string]store.Lane)
 		if err := s.readSettings(ctx, t); err != nil {
 			return nil, err
 		}
@@ -248,8 +305,9 @@ func (s *search) readSettings(ctx context.Context, t *topic) error {
 
 // peek looks at paused lanes ahead of their place, in a topic with more lanes than a page.
 func (s *search) peek(ctx context.Context, t *topic, lanes []store.LaneStats) ([]store.LaneStats, error) {
+	paused := 0
 	for name, l := range t.settings {
-		if !l.Settings.Paused || name <= t.after || len(t.peeked) == maxStates {
+		if !l.Settings.Paused || name <= t.after || t.peeked[name] || paused == maxStates {
 			continue
 		}
 		state, err := s.opts.Store.QueueState(ctx, s.queue(t, name))
@@ -257,6 +315,7 @@ func (s *search) peek(ctx context.Context, t *topic, lanes []store.LaneStats) ([
 			return nil, err
 		}
 		t.peeked[name] = true
+		paused++
 		lanes = append(lanes, state.LaneStats)
 	}
 	return lanes, nil
@@ -275,20 +334,21 @@ func (l *lane) hasState() bool {
 func (l *lane) isUndecided() bool { return len(l.Reasons) == 0 || l.limits().Ordered }
 
 // judge returns a lane with the reasons that follow from its counts and settings.
-func (s *search) judge(t *topic, counts store.LaneStats) *lane {
+func (s *search) judge(t *topic, settings store.Lane, counts store.LaneStats) *lane {
 	s.lookedAt++
 	q := s.queue(t, counts.Lane)
 	l := &lane{
-		HeldLane: store.HeldLane{
+		TroubledLane: store.TroubledLane{
 			Queue: q, Scheduled: counts.Scheduled, Ready: counts.Ready, Running: counts.Running,
 		},
-		subject: subject{queue: q, topic: t.policy, settings: t.settings[counts.Lane], names: listed},
+		subject: subject{queue: q, topic: t.policy, settings: settings, names: listed},
 	}
-	if !counts.CooldownUntil.After(time.Now()) {
+	now := time.Now()
+	if !counts.CooldownUntil.After(now) {
 		counts.CooldownUntil = time.Time{}
 	}
-	l.cooldownUntil = counts.CooldownUntil
-	l.add(l.cooldown(&counts), l.probe(&counts))
+	l.Receiver = store.NewReceiver(counts.Health, now)
+	l.add(l.cooldown(&counts), l.probe(&counts), l.failing(counts.Health))
 	if l.Scheduled+l.Ready > 0 {
 		l.add(l.topicPause(), l.lanePause())
 	}
@@ -331,23 +391,22 @@ func (s *search) readLane(ctx context.Context) error {
 	if s.filter.Shown != nil && !s.filter.Shown(s.filter.Topic) {
 		return nil
 	}
-	t := &topic{TopicStats: store.TopicStats{Topic: s.filter.Topic}, policy: s.opts.Policies.Get(s.filter.Namespace,
-		s.filter.Topic)}
+	t := s.newTopic(store.TopicStats{Topic: s.filter.Topic})
 	q := s.queue(t, s.filter.Lane)
 	state, err := s.opts.Store.QueueState(ctx, q)
-	if err != nil || state.Scheduled+state.Ready+state.Running == 0 {
+	if err != nil || state.Scheduled+state.Ready+state.Running == 0 && !state.Health.Failing(time.Now()) {
 		return err
 	}
 	settings, err := s.settingsOf(ctx, q)
 	if err != nil {
 		return err
 	}
-	t.Ready, t.settings = state.Ready, map[string]store.Lane{q.Lane: settings}
+	t.Ready = state.Ready
 	s.topics = []*topic{t}
 	if err := s.readRates(ctx); err != nil {
 		return err
 	}
-	l := s.judge(t, state.LaneStats)
+	l := s.judge(t, settings, state.LaneStats)
 	if l.hasState() {
 		err = s.addOfState(ctx, l, &state)
 	}

@@ -184,8 +184,11 @@ func (x *explanation) retry() *job.Obstacle {
 		return remedied(o, x.ofTopic(job.RemedySet), ": %s or %s to set a url, then %s to run it now",
 			strings.TrimPrefix(x.ofLane(job.RemedySet).Request(), "PATCH "), run.Request())
 	}
-	o := obstacle(job.ObstacleRetry, j.DueAt, "%s, or longer if the receiver's Retry-After asked for it", rung)
-	return remedied(o, run, hint)
+	rung += ", or longer if the receiver's Retry-After asked for it"
+	if facts := failures(x.state.Health, ""); facts != "" {
+		rung += "; " + facts
+	}
+	return remedied(obstacle(job.ObstacleRetry, j.DueAt, "%s", rung), run, hint)
 }
 
 // dueTime returns the wait for the due time of a job without a failed attempt.

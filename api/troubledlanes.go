@@ -9,16 +9,17 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// standardHeld is the default of the parameter limit.
-const standardHeld = 20
+// standardTroubled is the default of the parameter limit.
+const standardTroubled = 20
 
-// heldLanes lists the lanes that hold jobs back. A token that is restricted to topics sees only their lanes.
-func (a onStore) heldLanes(w http.ResponseWriter, r *http.Request) error {
+// troubledLanes lists the lanes whose receiver fails or that hold jobs back. A token that is restricted to
+// topics sees only their lanes.
+func (a onStore) troubledLanes(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	principal := request.PrincipalOf(r.Context())
-	filter := store.HeldFilter{
+	filter := store.TroubledFilter{
 		Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match,
-		Limit: q.Limit(standardHeld),
+		Limit: q.Limit(standardTroubled),
 	}
 	switch {
 	case filter.Topic != "" && !job.IsTopic(filter.Topic):
@@ -31,9 +32,9 @@ func (a onStore) heldLanes(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Whatever the limit, the store holds the settings of many lanes while it looks at them.
 	return a.serveList(w, r, request.MaxListLimit, func(o *response.Buffer) error {
-		found, err := a.store.HeldLanes(r.Context(), filter)
+		found, err := a.store.TroubledLanes(r.Context(), filter)
 		if err == nil {
-			o.HeldLanes(&found)
+			o.TroubledLanes(&found)
 		}
 		return err
 	})

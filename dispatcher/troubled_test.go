@@ -75,6 +75,15 @@ var holds = []struct {
 		30 * time.Second, "(Retry-After)", &store.LaneFailure{Status: 429},
 	},
 	{
+		"failing", func(s *scene) {
+			for range 3 {
+				s.attempted(s.add("orders", "a", "/500", retries(time.Hour)), 1)
+			}
+		},
+		[]job.ObstacleCode{job.ObstacleFailing},
+		0, "The receiver has failed 3 of 3 attempts since ", &store.LaneFailure{Status: 500},
+	},
+	{
 		"topic paused", func(s *scene) {
 			s.put("orders", policy.Topic{Paused: true, Pause: heldPause})
 			s.add("orders", "a", "/ok")
@@ -153,9 +162,9 @@ var holds = []struct {
 var heldPause = policy.Pause{At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), By: "ops-anna", Note: "receiver moves"}
 
 // held returns the lanes of the default namespace that hold jobs back.
-func held(t *testing.T, d *fixture, limit int) store.HeldLanes {
+func held(t *testing.T, d *fixture, limit int) store.TroubledLanes {
 	t.Helper()
-	found, err := d.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Limit: limit})
+	found, err := d.TroubledLanes(t.Context(), store.TroubledFilter{Namespace: job.DefaultNamespace, Limit: limit})
 	require.NoError(t, err)
 	return found
 }
@@ -167,7 +176,7 @@ func testHeld(t *testing.T, n int, empty store.Store) {
 	began := time.Now()
 	c.stage(s)
 	s.add("healthy", "z", "/ok", hourDelay)
-	var all store.HeldLanes
+	var all store.TroubledLanes
 	s.until(c.name, func() bool {
 		all = held(t, s.fixture, 10)
 		return len(all.Lanes) > 0 && len(all.Lanes[0].Reasons) >= len(c.codes)
@@ -204,12 +213,12 @@ func testHeld(t *testing.T, n int, empty store.Store) {
 		failed.JobID, failed.At = "", time.Time{}
 		require.Equal(t, *c.failed, failed)
 	}
-	for _, filter := range []store.HeldFilter{{Topic: "orders"}, {Topic: "orders", Lane: "a"}} {
+	for _, filter := range []store.TroubledFilter{{Topic: "orders"}, {Topic: "orders", Lane: "a"}} {
 		filter.Namespace, filter.Limit = job.DefaultNamespace, 10
-		var same store.HeldLanes
+		var same store.TroubledLanes
 		s.until("a search that had enough time", func() bool {
 			var err error
-			same, err = s.HeldLanes(t.Context(), filter)
+			same, err = s.TroubledLanes(t.Context(), filter)
 			require.NoError(t, err)
 			return same.Exact
 		})
@@ -223,7 +232,7 @@ func testHeld(t *testing.T, n int, empty store.Store) {
 	_ = s.stop()
 }
 
-func TestHeldLanes_NameTheirReasons(t *testing.T) {
+func TestTroubledLanes_NameTheirReasons(t *testing.T) {
 	for n, c := range holds {
 		t.Run(c.name, func(t *testing.T) {
 			onStores(t, func(t *testing.T, s store.Store) { testHeld(t, n, s) })
@@ -231,7 +240,7 @@ func TestHeldLanes_NameTheirReasons(t *testing.T) {
 	}
 }
 
-func TestHeldLanes_NameTheirReasonsOnRedis(t *testing.T) {
+func TestTroubledLanes_NameTheirReasonsOnRedis(t *testing.T) {
 	for _, engine := range redisEngines(t) {
 		for n, c := range holds {
 			t.Run(engine.name+"/"+c.name, func(t *testing.T) {
@@ -303,6 +312,11 @@ func (s countingShard) QueueState(ctx context.Context, q job.Queue) (store.Queue
 	return s.Shard.QueueState(ctx, q)
 }
 
+func (s countingShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
+	s.of.count("ListHealth")
+	return s.Shard.ListHealth(ctx, f)
+}
+
 func (s countingShard) TopicState(
 	ctx context.Context, namespace, topic string, rate policy.Rate,
 ) (store.TopicState, error) {
@@ -344,18 +358,20 @@ func registerLanes(t *testing.T, r *fixture, topics, lanes int) {
 }
 
 // search searches, and requires that it took no more calls than most, each of which took a while.
-func (c *counting) search(t *testing.T, r *fixture, takes time.Duration, most map[string]int) store.HeldLanes {
+func (c *counting) search(t *testing.T, r *fixture, takes time.Duration, most map[string]int) store.TroubledLanes {
 	t.Helper()
 	clear(c.calls)
 	c.takes = takes
 	found := held(t, r, 30)
+	require.LessOrEqual(t, c.calls["ListHealth"], 1)
+	delete(c.calls, "ListHealth")
 	for name, calls := range c.calls {
 		require.LessOrEqual(t, calls, most[name], name)
 	}
 	return found
 }
 
-func TestHeldLanes_LookAtABoundedNumberOfLanes(t *testing.T) {
+func TestTroubledLanes_LookAtABoundedNumberOfLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 2, 1500)
@@ -375,7 +391,7 @@ func TestHeldLanes_LookAtABoundedNumberOfLanes(t *testing.T) {
 	})
 }
 
-func TestHeldLanes_EndWithTheirTimeAndBeginWithPausedTopics(t *testing.T) {
+func TestTroubledLanes_EndWithTheirTimeAndBeginWithPausedTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1500, 1)
@@ -399,7 +415,7 @@ func TestHeldLanes_EndWithTheirTimeAndBeginWithPausedTopics(t *testing.T) {
 	})
 }
 
-func TestHeldLanes_FindPausedLanesBehindManyOthers(t *testing.T) {
+func TestTroubledLanes_FindPausedLanesBehindManyOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 4000)
@@ -414,7 +430,7 @@ func TestHeldLanes_FindPausedLanesBehindManyOthers(t *testing.T) {
 	})
 }
 
-func TestHeldLanes_AskForAFewStates(t *testing.T) {
+func TestTroubledLanes_AskForAFewStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 100)
@@ -426,13 +442,13 @@ func TestHeldLanes_AskForAFewStates(t *testing.T) {
 		require.NoError(t, err)
 		found := calls.search(t, r, 0,
 			map[string]int{"TopicStats": 1, "LaneStats": 1, "ListDocuments": 1, "QueueState": 20, "TopicState": 1})
-		require.Equal(t, store.HeldLanes{LookedAt: 100}, found, "none was started, and 80 were not asked")
+		require.Equal(t, store.TroubledLanes{LookedAt: 100}, found, "none was started, and 80 were not asked")
 	})
 }
 
 // Of lanes with another reason the state adds limits, so the answer is exact without it, unless an order may hide a
 // failing receiver.
-func TestHeldLanes_AskForTheStatesOfHeldLanes(t *testing.T) {
+func TestTroubledLanes_AskForTheStatesOfTroubledLanes(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r, calls := startCounting(t)
@@ -452,7 +468,7 @@ func TestHeldLanes_AskForTheStatesOfHeldLanes(t *testing.T) {
 	}
 }
 
-func TestHeldLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
+func TestTroubledLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := startCounting(t)
 		registerLanes(t, r, 3, 2)
@@ -461,27 +477,27 @@ func TestHeldLanes_AreOfTheTopicsThatAreShown(t *testing.T) {
 				store.Topic{Namespace: job.DefaultNamespace, Name: topic, Policy: policy.Topic{Paused: true}})
 			require.NoError(t, err)
 		}
-		find := func(filter store.HeldFilter) store.HeldLanes {
-			found, err := r.HeldLanes(t.Context(), filter)
+		find := func(filter store.TroubledFilter) store.TroubledLanes {
+			found, err := r.TroubledLanes(t.Context(), filter)
 			require.NoError(t, err)
 			return found
 		}
-		found := find(store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 3})
+		found := find(store.TroubledFilter{Namespace: job.DefaultNamespace, Limit: 3})
 		require.Equal(t, 4, found.Total)
 		require.Equal(t, 6, found.LookedAt)
 		require.True(t, found.Exact)
 		require.Len(t, found.Lanes, 3)
-		found = find(store.HeldFilter{
+		found = find(store.TroubledFilter{
 			Namespace: job.DefaultNamespace, Limit: 3,
 			Shown: func(topic string) bool { return topic == "t00001" },
 		})
 		require.Equal(t, 2, found.LookedAt)
 		require.Equal(t, "t00001", found.Lanes[0].Queue.Topic)
-		require.Equal(t, store.HeldLanes{Exact: true}, find(store.HeldFilter{Namespace: "other", Limit: 3}))
+		require.Equal(t, store.TroubledLanes{Exact: true}, find(store.TroubledFilter{Namespace: "other", Limit: 3}))
 	})
 }
 
-func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
+func TestTroubledLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 2500)
@@ -491,35 +507,35 @@ func TestHeldLanes_OfALaneAreReadWithoutASearch(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		find := func(filter store.HeldFilter) store.HeldLanes {
+		find := func(filter store.TroubledFilter) store.TroubledLanes {
 			filter.Namespace, filter.Limit = job.DefaultNamespace, 3
 			clear(calls.calls)
-			found, err := r.HeldLanes(t.Context(), filter)
+			found, err := r.TroubledLanes(t.Context(), filter)
 			require.NoError(t, err)
 			return found
 		}
 		calls.takes = 10 * time.Millisecond // of which the budget has 10
-		found := find(store.HeldFilter{Topic: q.Topic, Lane: q.Lane})
-		require.Equal(t, map[string]int{"QueueState": 1, "GetDocuments": 1, "List": 2}, calls.calls)
+		found := find(store.TroubledFilter{Topic: q.Topic, Lane: q.Lane})
+		require.Equal(t, map[string]int{"QueueState": 1, "GetDocuments": 1, "List": 1}, calls.calls)
 		require.Equal(t, []any{1, 1, true}, []any{found.Total, found.LookedAt, found.Exact})
 		require.Equal(t, q, found.Lanes[0].Queue)
 		require.Equal(t, job.ObstacleLanePaused, found.Lanes[0].Reasons[0].Code)
 
-		require.Equal(t, store.HeldLanes{LookedAt: 1, Exact: true},
-			find(store.HeldFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")
-		for _, none := range []store.HeldFilter{
+		require.Equal(t, store.TroubledLanes{LookedAt: 1, Exact: true},
+			find(store.TroubledFilter{Topic: q.Topic, Lane: "l00000"}), "nothing holds it")
+		for _, none := range []store.TroubledFilter{
 			{Topic: q.Topic, Lane: "x"},
 			{Topic: "x", Lane: q.Lane},
 			{Topic: "x"},
 			{Topic: q.Topic, Lane: q.Lane, Shown: func(topic string) bool { return topic != q.Topic }},
 			{Topic: q.Topic, Shown: func(string) bool { return false }},
 		} {
-			require.Equal(t, store.HeldLanes{Exact: true}, find(none))
+			require.Equal(t, store.TroubledLanes{Exact: true}, find(none))
 		}
 	})
 }
 
-func TestHeldLanes_OfATopicLookAtNoOther(t *testing.T) {
+func TestTroubledLanes_OfATopicLookAtNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 300, 2)
@@ -529,21 +545,57 @@ func TestHeldLanes_OfATopicLookAtNoOther(t *testing.T) {
 			require.NoError(t, err)
 		}
 		clear(calls.calls)
-		found, err := r.HeldLanes(t.Context(),
-			store.HeldFilter{Namespace: job.DefaultNamespace, Topic: "t00299", Limit: 1})
+		found, err := r.TroubledLanes(t.Context(),
+			store.TroubledFilter{Namespace: job.DefaultNamespace, Topic: "t00299", Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, []any{2, 2, true}, []any{found.Total, found.LookedAt, found.Exact})
 		require.Equal(t, "t00299", found.Lanes[0].Queue.Topic)
-		require.Equal(t, map[string]int{"ListDocuments": 1, "TopicStats": 1, "LaneStats": 1, "List": 2}, calls.calls)
+		require.Equal(t, map[string]int{
+			"ListDocuments": 1, "TopicStats": 1, "ListHealth": 1, "LaneStats": 1, "List": 1,
+		}, calls.calls)
 	})
 }
 
-func TestHeldLanes_FailWithTheStore(t *testing.T) {
+// A lane whose jobs are all dead holds nothing back.
+func TestTroubledLanes_HaveFailingOnesWithoutJobs(t *testing.T) {
+	onStores(t, func(t *testing.T, empty store.Store) {
+		s := &scene{start(t, dispatcher.Options{Store: empty, Deliverer: &receiver{answer: answerByPath}}), t}
+		var last job.Job
+		for range 3 {
+			last = s.add("orders", "a", "/500", func(n *job.New) { n.Retries = new(0) })
+			s.inState(last, job.Dead)
+		}
+		s.inState(s.add("mails", "b", "/ok"), job.Delivered)
+		for _, filter := range []store.TroubledFilter{{}, {Topic: "orders"}, {Topic: "orders", Lane: "a"}} {
+			filter.Namespace, filter.Limit = job.DefaultNamespace, 5
+			found, err := s.TroubledLanes(t.Context(), filter)
+			require.NoError(t, err)
+			require.Len(t, found.Lanes, 1)
+			l := found.Lanes[0]
+			require.Equal(t, job.ObstacleFailing, l.Reasons[0].Code)
+			require.Equal(t, []any{"a", last.ID, policy.HealthFailing, int64(3), int64(100)}, []any{
+				l.Queue.Lane, l.LastFailure.JobID, l.Health.State, l.Health.Failed, l.Health.FailedPercent,
+			})
+			filter.Shown = func(topic string) bool { return topic != "orders" }
+			found, err = s.TroubledLanes(t.Context(), filter)
+			require.NoError(t, err)
+			require.Empty(t, found.Lanes)
+		}
+		stats, err := s.TopicStats(t.Context(), store.StatsFilter{Namespace: job.DefaultNamespace, Limit: 5})
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 1}, []int64{stats[0].LanesFailing, stats[1].LanesFailing})
+		total, err := s.Totals(t.Context(), job.DefaultNamespace)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total.LanesFailing)
+	})
+}
+
+func TestTroubledLanes_FailWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := startCounting(t)
 		registerLanes(t, r, 1, 1)
 		calls.err = store.ErrUnavailable
-		_, err := r.HeldLanes(t.Context(), store.HeldFilter{Namespace: job.DefaultNamespace, Limit: 3})
+		_, err := r.TroubledLanes(t.Context(), store.TroubledFilter{Namespace: job.DefaultNamespace, Limit: 3})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 	})
 }

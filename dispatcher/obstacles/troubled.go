@@ -1,18 +1,22 @@
 // Package obstacles finds out what keeps jobs from running: why an unfinished job waits, and which lanes of a namespace
-// hold jobs back. Each obstacle is found and put into words in one place, for both.
+// are in trouble: their receivers fail, or they hold jobs back. Each obstacle is found and put into words in one place,
+// for both.
 //
 // A Finder only reads. It knows this process's pool, but not those of other processes, and reports only secrets that
 // this process cannot open. What it returns is a snapshot, without a guarantee that its parts are of the same instant.
 // It is safe for concurrent use.
 //
 // A search for lanes has a budget of lanes and of time, and looks first where it is most likely to find something: at
-// topics with open breakers, at paused ones, then at those with the most due jobs. It reads counts and settings in
-// batches. Only for the few lanes that are returned first it reads jobs.
+// lanes whose receivers fail, which the store lists, at topics with open breakers, at paused ones, then at those with
+// the most due jobs. It reads counts and settings in batches. Only for the few lanes that are returned first it reads
+// jobs.
 //
-// Calls of the store, each on all shards at once: one for the policies; one for the counts of each topicPage topics;
+// Calls of the store, each on all shards at once: one for the policies; one for the lanes that have health, up to two
+// for settings of the failing ones, and one for each of up to settingsPage of these; one for the counts of each
+// topicPage topics;
 // for each lanePage lanes of a topic one for counts and up to two for settings; one for each of up to maxStates topics
 // with a rate, and up to two for as many lanes with a rate or an order; one for each of up to maxStates paused lanes of
-// a topic with more lanes than a page; and up to three for each of up to maxDetails lanes, of which one reads a job
+// a topic with more lanes than a page; and up to two for each of up to maxDetails lanes, of which one reads a job
 // with its body. For a lane that the filter names: one for the policies, one for its state, up to two for its settings,
 // one for the topic's rate, and one for the job that comes first.
 //
@@ -89,9 +93,9 @@ func New(opts Options) *Finder {
 	return &Finder{opts: opts, log: logs.Limited{Logger: opts.Logger, Interval: logInterval}}
 }
 
-// HeldLanes returns the lanes that a filter selects and that hold jobs back now. Details that cannot be read are left
-// out, and logged.
-func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.HeldLanes, error) {
+// TroubledLanes returns the lanes that a filter selects and that are in trouble now. Details that cannot be read are
+// left out, and logged.
+func (f *Finder) TroubledLanes(ctx context.Context, filter store.TroubledFilter) (store.TroubledLanes, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	began := time.Now()
@@ -101,7 +105,7 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 	}
 	if err := s.run(limited); err != nil {
 		if ctx.Err() != nil || limited.Err() == nil {
-			return store.HeldLanes{}, fmt.Errorf("find held lanes: %w", err)
+			return store.TroubledLanes{}, fmt.Errorf("find lanes in trouble: %w", err)
 		}
 		s.exact = false // the store was too slow
 	}
@@ -111,17 +115,17 @@ func (f *Finder) HeldLanes(ctx context.Context, filter store.HeldFilter) (store.
 			func(a, b job.Obstacle) int { return cmp.Compare(b.Code.Severity(), a.Code.Severity()) })
 	}
 	slices.SortFunc(s.found, compare)
-	all := store.HeldLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
+	all := store.TroubledLanes{Total: len(s.found), LookedAt: s.lookedAt, Exact: s.exact}
 	found := s.found[:min(len(s.found), filter.Limit)]
 	_ = inParallel(found[:min(len(found), maxDetails)], func(l *lane) error {
 		if err := s.readDetails(limited, l); err != nil && ctx.Err() == nil {
-			f.log.Warn("reading the details of a held lane failed, answering without", "topic", l.Queue.Topic, "lane",
-				l.Queue.Lane, "err", err)
+			f.log.Warn("reading the details of a lane in trouble failed, answering without", "topic", l.Queue.Topic,
+				"lane", l.Queue.Lane, "err", err)
 		}
 		return nil
 	})
 	for _, l := range found {
-		all.Lanes = append(all.Lanes, l.HeldLane)
+		all.Lanes = append(all.Lanes, l.TroubledLane)
 	}
 	return all, nil
 }
