@@ -20,6 +20,7 @@ import (
 	"github.com/ringback/ringback/dispatcher/seal"
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/dispatcher/tenancy"
+	"github.com/ringback/ringback/internal/logs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/pool"
@@ -77,6 +78,7 @@ type Options struct {
 type Dispatcher struct {
 	opts      Options
 	log       *slog.Logger
+	healthLog logs.Limited
 	store     *reportingStore
 	live      *livetail.Hub
 	ends      *endWaiters
@@ -129,6 +131,9 @@ func New(opts Options) (*Dispatcher, error) {
 		opts: opts,
 		log:  log,
 		live: livetail.New(opts.Store, log),
+
+		healthLog: logs.Limited{Logger: log, Burst: maxHealthLines},
+
 		ends: newEndWaiters(opts.Store, opts.OneProcess, log),
 
 		quit:  make(chan struct{}),
@@ -157,8 +162,9 @@ func New(opts Options) (*Dispatcher, error) {
 		Store: opts.Store, Deliverer: opts.Deliverer,
 		Policies: poolPolicies{d.policies, d.sealer}, Workers: opts.Workers,
 		MaxBytes: opts.MaxBytes, Owner: opts.Owner, Grace: opts.Grace, Random: opts.Random, Logger: d.log,
-		Callbacks: d.notifyEnd, Settled: d.settled, Observer: liveObserver{opts.Observer, d.live},
-		Tracer: d.poolTracer(),
+		Callbacks: d.notifyEnd, Settled: d.settled, HealthChanged: d.logHealth,
+		Observer: liveObserver{opts.Observer, d.live},
+		Tracer:   d.poolTracer(),
 	})
 	d.internal = d.newRunner()
 	finding.Pool = d.pool

@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -83,7 +84,7 @@ func start(t *testing.T, opts dispatcher.Options, prepare ...func(*dispatcher.Di
 	if opts.Store == nil {
 		opts.Store = storetest.NewModel(storetest.ModelOptions{})
 	}
-	opts.Logger = quiet
+	opts.Logger = cmp.Or(opts.Logger, quiet)
 	d, err := dispatcher.New(opts)
 	require.NoError(t, err)
 	for _, p := range prepare {

@@ -15,7 +15,9 @@ func (d *Dispatcher) newPuller() *pull.Puller {
 	return pull.New(pull.Options{
 		Store: d.opts.Store, Policies: pullPolicies{poolPolicies{d.policies, d.sealer}}, Owner: owner,
 		Process: pool.ProcessName(owner), Callbacks: d.notifyEnd, Settled: d.settled,
-		Observer: liveObserver{d.opts.Observer, d.live}, Tracer: d.poolTracer(), Random: d.opts.Random, Logger: d.log,
+		HealthChanged: d.logHealth,
+		Observer:      liveObserver{d.opts.Observer, d.live}, Tracer: d.poolTracer(), Random: d.opts.Random,
+		Logger: d.log,
 	})
 }
 

@@ -342,6 +342,11 @@ func (a *attempt) end(ctx context.Context, r attemptResult) {
 	if wake {
 		s.wake()
 	}
+	if item.LaneChange.Breaker == store.OpenBreaker && !claimedJob.Probe {
+		p.breakerLog.Warn("breaker opened, lane waits for its cooldown", "topic", claimedJob.Topic,
+			"lane", claimedJob.Lane, "namespace", claimedJob.Namespace, "job", claimedJob.ID, "status", r.Result.Status,
+			"error_class", r.Result.Class, "open", item.LaneChange.Cooldown)
+	}
 	p.recorder.Ended(ctx, r.AttemptEvent, r.span)
 }
 

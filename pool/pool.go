@@ -77,8 +77,9 @@ type Options struct {
 	// and settling jobs.
 	Grace     time.Duration
 	Callbacks Callbacks // nil: no callbacks
-	// Settled is that of store.Exchange.
-	Settled func(*store.Settlement)
+	// Settled and HealthChanged are those of store.Exchange.
+	Settled       func(*store.Settlement)
+	HealthChanged func(context.Context, *store.HealthChange)
 	// Observer is notified of each claimed job; may be nil.
 	Observer Observer
 	// Tracer makes the spans of attempts; nil: none are made.
@@ -105,6 +106,7 @@ type Pool struct {
 	growTimer   *time.Timer   // runs while a shortage limits the attempts in flight
 	fullTimer   *time.Timer   // runs while a Handler is full
 	shortageLog logs.Limited
+	breakerLog  logs.Limited
 
 	mu           sync.Mutex
 	scheduler    *sched.Scheduler
@@ -144,6 +146,7 @@ func New(opts Options) *Pool {
 	}
 	p.recorder = NewRecorder(ProcessName(p.owner), opts.Callbacks, opts.Observer, p.log)
 	p.shortageLog = logs.Limited{Logger: p.log, Interval: 10 * time.Second}
+	p.breakerLog = logs.Limited{Logger: p.log, Burst: maxWarnings}
 	p.hangTimer = time.AfterFunc(sched.SlowAfter, p.markHanging)
 	p.hangTimer.Stop()
 	p.growTimer = time.AfterFunc(sched.GrowInterval, p.growLimit)

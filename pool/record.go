@@ -38,8 +38,12 @@ type Observer interface {
 	AttemptEnded(e AttemptEvent)
 }
 
-// maxAttemptLines bounds the logged attempts per second; of the rest only the number is logged.
-const maxAttemptLines = 100
+// maxAttemptLines bounds the logged attempts per second, and maxWarnings those that ended jobs as dead; of the rest
+// only the number is logged.
+const (
+	maxAttemptLines = 100
+	maxWarnings     = 10
+)
 
 // Recorder records the results of attempts, whoever made them: in the job's history, as its callback, and for the
 // observer, the span and the log. It is safe for concurrent use.
@@ -48,6 +52,7 @@ type Recorder struct {
 	callbacks Callbacks
 	observer  Observer
 	lines     logs.Limited
+	deaths    logs.Limited
 }
 
 // Callbacks returns the callback jobs for a job's end.
@@ -55,7 +60,11 @@ type Callbacks func(ended AttemptEvent) []store.NewJob
 
 // NewRecorder returns a Recorder. process is the name of the process in attempts. callbacks and observer may be nil.
 func NewRecorder(process string, callbacks Callbacks, observer Observer, log *slog.Logger) *Recorder {
-	return &Recorder{process, callbacks, observer, logs.Limited{Logger: log, Burst: maxAttemptLines}}
+	return &Recorder{
+		process, callbacks, observer,
+		logs.Limited{Logger: log, Burst: maxAttemptLines},
+		logs.Limited{Logger: log, Burst: maxWarnings},
+	}
 }
 
 // Attempt returns the entry of a request with the number n in its job's history.
@@ -113,10 +122,14 @@ func (r *Recorder) Ended(ctx context.Context, e AttemptEvent, span Span) {
 }
 
 func (r *Recorder) log(ctx context.Context, e *AttemptEvent, span Span) {
-	if !r.lines.Logger.Enabled(ctx, slog.LevelInfo) {
+	lines, level, message := &r.lines, slog.LevelInfo, "attempt"
+	if e.Verdict.Kind == policy.Dead {
+		lines, level, message = &r.deaths, slog.LevelWarn, "job is dead"
+	}
+	if !lines.Logger.Enabled(ctx, level) {
 		return
 	}
-	suppressed, ok := r.lines.Allow()
+	suppressed, ok := lines.Allow()
 	if !ok {
 		return
 	}
@@ -150,12 +163,12 @@ func (r *Recorder) log(ctx context.Context, e *AttemptEvent, span Span) {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
-	r.lines.Logger.LogAttrs(ctx, slog.LevelInfo, "attempt", attrs...)
+	lines.Logger.LogAttrs(ctx, level, message, attrs...) //nolint:sloglint // one of two constants
 }
 
 // LogSuppressed logs how many attempts were left out of the log since the last one that is in it.
 func (r *Recorder) LogSuppressed() {
-	if suppressed := r.lines.Suppressed(); suppressed > 0 {
+	if suppressed := r.lines.Suppressed() + r.deaths.Suppressed(); suppressed > 0 {
 		r.lines.Logger.Info("attempts left out of the log before the end", "suppressed", suppressed)
 	}
 }

@@ -42,7 +42,9 @@ type shardStore interface {
 func newShardLoop(p *Pool, shard int, st shardStore) *shardLoop {
 	return &shardLoop{
 		p: p, shard: shard, store: st,
-		exchanges: store.Exchange{Queue: st, Shard: shard, Settled: p.opts.Settled, Log: p.log},
+		exchanges: store.Exchange{
+			Queue: st, Shard: shard, Settled: p.opts.Settled, HealthChanged: p.opts.HealthChanged, Log: p.log,
+		},
 		scheduler: p.scheduler.Shard(shard),
 		wakeup:    make(chan struct{}, 1),
 		quit:      make(chan struct{}),

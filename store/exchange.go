@@ -30,7 +30,10 @@ type Exchange struct {
 	For time.Duration
 	// Settled is called with each settlement that was not refused: it may have ended its job; nil: it is not.
 	Settled func(*Settlement)
-	Log     *slog.Logger
+	// HealthChanged is called with each change of a lane by which its receiver begins to fail, or recovers; nil: it is
+	// not.
+	HealthChanged func(context.Context, *HealthChange)
+	Log           *slog.Logger
 }
 
 // Retry repeats a call while the store is unavailable. An error is a rejection by the store, or the last one before the
@@ -62,6 +65,11 @@ func (e *Exchange) SettleAndClaim(
 	for i, refused := range errs {
 		if refused == nil && e.Settled != nil {
 			e.Settled(&items[i])
+		}
+	}
+	for i := range claimed.Health {
+		if before, after := claimed.Health[i].Failing(); before != after && e.HealthChanged != nil {
+			e.HealthChanged(ctx, &claimed.Health[i])
 		}
 	}
 	return errs, claimed, err

@@ -42,8 +42,9 @@ type Options struct {
 	Owner     store.LeaseOwner
 	Process   string
 	Callbacks pool.Callbacks
-	// Settled is that of store.Exchange.
-	Settled func(*store.Settlement)
+	// Settled and HealthChanged are those of store.Exchange.
+	Settled       func(*store.Settlement)
+	HealthChanged func(context.Context, *store.HealthChange)
 	// Observer is notified of each attempt that was settled; may be nil.
 	Observer pool.Observer
 	// Tracer makes the spans of attempts that were settled; nil: none are made.
@@ -94,7 +95,7 @@ func New(opts Options) *Puller {
 	}
 	for n, shard := range p.shards {
 		p.exchanges = append(p.exchanges, store.Exchange{
-			Queue: shard, Shard: n, For: tryFor, Settled: opts.Settled, Log: p.log,
+			Queue: shard, Shard: n, For: tryFor, Settled: opts.Settled, HealthChanged: opts.HealthChanged, Log: p.log,
 		})
 	}
 	p.key = newLeaseKey(opts.Store, p.log)
