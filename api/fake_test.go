@@ -354,7 +354,8 @@ func (f *fake) TroubledLanes(_ context.Context, filter store.TroubledFilter) (st
 	for _, l := range f.held {
 		q := l.Queue
 		if filter.Namespace == q.Namespace && filter.Shown(q.Topic) &&
-			(filter.Topic == "" || filter.Topic == q.Topic) && (filter.Lane == "" || filter.Lane == q.Lane) {
+			(filter.Topic == "" || filter.Topic == q.Topic) && (filter.Lane == "" || filter.Lane == q.Lane) &&
+			(filter.Code == "" || filter.Code == l.Reasons[0].Code) {
 			found.Total++
 			if len(found.Lanes) < filter.Limit {
 				found.Lanes = append(found.Lanes, l)

@@ -16,7 +16,7 @@ func (a *api) laneEndpoints() []endpoint {
 	const lanes, lane = "/v1/topics/{topic}/lanes", "/v1/topics/{topic}/lanes/{lane}"
 	return []endpoint{
 		at("GET /v1/lanes/troubled", access.ReadStats, ofItems, a.on(onStore.troubledLanes),
-			query("limit", "topic", "lane")),
+			query("limit", "topic", "lane", "code")),
 		at("GET "+lanes, access.ReadLane, ofPath, a.on(onStore.lanes), paged()),
 		at("GET "+lane, access.ReadLane, ofPath, a.on(onStore.lane)),
 		at("PUT "+lane, access.ChangeLane, ofPath, a.on(onStore.putLane), query(dryRun), ofSettings),

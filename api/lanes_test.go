@@ -218,12 +218,14 @@ func TestTroubledLanes_AreBoundedAndThoseThatTheTokenMaySee(t *testing.T) {
 	for query, field := range map[string]string{
 		"?limit=0": "?limit", "?limit=501": "?limit", "?cursor=a": "?cursor", "?topic=a%20b": "?topic",
 		"?topic=seen&lane=a%20b": "?lane", "?lane=b": "?lane", "?topic=seen&topic=x": "?topic",
+		"?code=due": "?code", "?code=x": "?code",
 	} {
 		w := call(t, h, http.MethodGet, "/v1/lanes/troubled"+query, "", "Authorization", "Bearer "+valid)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, query)
 		require.Equal(t, []string{field}, problemIn(t, w).fields(), query)
 	}
 	for query, most := range map[string]int{
+		"?code=lane_full": 1, "?code=failing": 0,
 		"?topic=seen": 1, "?topic=seen&lane=b": 1, "?topic=seen&lane=a": 0, "?topic=unknown": 0,
 	} {
 		require.Len(t, ask(http.StatusOK, query)["items"], most, query)

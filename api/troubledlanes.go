@@ -20,10 +20,13 @@ func (a onStore) troubledLanes(w http.ResponseWriter, r *http.Request) error {
 	filter := store.TroubledFilter{
 		Namespace: principal.Namespace, Topic: q.Get("topic"), Lane: q.Lane(), Shown: principal.Topics.Match,
 		Limit: q.Limit(standardTroubled),
+		Code:  job.ObstacleCode(q.Get("code")),
 	}
 	switch {
 	case filter.Topic != "" && !job.IsTopic(filter.Topic):
 		q.AddError("?topic", "must name a topic")
+	case filter.Code != "" && filter.Code.Severity() == 0:
+		q.AddError("?code", "must be a code of the reasons of lanes")
 	case filter.Topic == "" && filter.Lane != "":
 		q.AddError("?lane", "requires topic")
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -24,6 +25,8 @@ type checkCommand struct {
 	DeadSince duration `placeholder:"DURATION"`
 	// Numbers of open breakers: 1,10.
 	Breakers string `placeholder:"WARN,CRIT"`
+	// Shares of failed attempts of the receiver that fails most: 50%,90%.
+	Failing string `placeholder:"WARN,CRIT"`
 	// Numbers of unfinished jobs: 10000,100000.
 	Pending string `placeholder:"WARN,CRIT"`
 	// Longest duration of the check (default 10s).
@@ -31,8 +34,18 @@ type checkCommand struct {
 	connection
 }
 
+// setDefaults sets the limits of a check without any.
+func (c *checkCommand) setDefaults() {
+	if c.OldestDue+c.Dead+c.Breakers+c.Failing+c.Pending != "" {
+		return
+	}
+	c.OldestDue, c.Dead, c.Breakers, c.Failing = "1m,10m", "1,100", "1,10", "50%,90%"
+	c.DeadSince.Duration = cmp.Or(c.DeadSince.Duration, time.Hour)
+}
+
 // RunCommand prints one line, as monitoring plugins do, and exits with its state.
 func (c *checkCommand) RunCommand(ctx context.Context, e *Environment) error {
+	c.setDefaults()
 	state, text := c.check(ctx, e)
 	if _, err := fmt.Fprintln(e.Stdout, CheckLine(state, text)); err != nil {
 		return err
@@ -79,12 +92,38 @@ func (c *checkCommand) measure(ctx context.Context, s *session) ([]measure, erro
 	number := func(name, limits string, n int64) measure {
 		return measure{Name: name, Limits: limits, Value: float64(n), Shown: words.Number(n)}
 	}
-	return []measure{
+	measures := []measure{
 		{Name: "oldest_due", Unit: "s", Limits: c.OldestDue, Value: float64(late / time.Second), Shown: shown},
 		number("dead", c.Dead, t.Dead),
 		number("breakers_open", c.Breakers, t.BreakersOpen),
 		number("pending", c.Pending, t.Scheduled+t.Ready+t.Running),
-	}, nil
+	}
+	if c.Failing == "" {
+		return measures, nil
+	}
+	worst, shown, err := c.worstReceiver(ctx, s)
+	return append(measures,
+		measure{Name: "failing", Unit: "%", Limits: c.Failing, Value: worst, Shown: shown}), err
+}
+
+// worstReceiver returns the largest share of failed attempts of the receivers that fail, in percent, and whose it is.
+func (c *checkCommand) worstReceiver(ctx context.Context, s *session) (worst float64, shown string, err error) {
+	q := url.Values{"code": {"failing"}, "limit": {"500"}}
+	if c.Topic != "" {
+		q.Set("topic", c.Topic)
+	}
+	found, err := get[client.TroubledLanes](ctx, s, "a list of lanes", "/v1/lanes/troubled", q)
+	if err != nil {
+		return 0, "", err
+	}
+	shown = "0%"
+	for _, l := range found.Items {
+		if l.Health != nil && float64(l.Health.FailedPercent) > worst {
+			worst = float64(l.Health.FailedPercent)
+			shown = fmt.Sprintf("%v%% of lane %s of %s", worst, output.Printable(l.Lane), output.Printable(l.Topic))
+		}
+	}
+	return worst, shown, nil
 }
 
 // deadSince counts the jobs that died within a time.

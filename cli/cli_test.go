@@ -571,14 +571,26 @@ func TestCheck_JudgesAsPluginsDo(t *testing.T) {
 	stats := says(200, fmt.Sprintf(`{"totals":{"scheduled":5,"dead":3,"breakers_open":1,"oldest_due_at":%q},`+
 		`"items":[]}`, time.Now().Add(-90*time.Second).Format(time.RFC3339)))
 	for flags, code := range map[string]int{
-		"": 0, "--dead 4,5": 0, "--dead 3,5": 1, "--dead 1,3": 2, "--dead 3": 2, "--oldest-due 1m,10m": 1,
+		"--dead 4,5": 0, "--dead 3,5": 1, "--dead 1,3": 2, "--dead 3": 2, "--oldest-due 1m,10m": 1,
 		"--oldest-due 30s,1m": 2, "--breakers 1,2 --pending 6,7": 1, "--dead x": 3,
 	} {
 		r := run(t, append([]string{"check"}, strings.Fields(flags)...), ready, stats)
 		require.Equal(t, code, r.code, "%s: %s", flags, r.stdout)
 		require.True(t, strings.HasPrefix(r.stdout, "RINGBACK "+CheckState(code).String()+" - "), r.stdout)
 	}
-	r := run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
+	const some = `{"topic":"t","lane":"l","health":{"failed_percent":57}}`
+	const all = some + `,{"topic":"t","lane":"m","health":{"failed_percent":90}}`
+	for failing, code := range map[string]int{"": 1, some: 1, all: 2} {
+		r := run(t, []string{"check"}, ready, stats, says(200, `{"items":[]}`), says(200, `{"items":[`+failing+`]}`))
+		require.Equal(t, code, r.code, r.stdout)
+		require.Contains(t, r.stdout, "oldest_due 1m30s (WARNING)")
+		require.Contains(t, r.requests, "GET /v1/lanes/troubled?code=failing&limit=500")
+		require.Contains(t, r.stdout, "failing=")
+		require.Equal(t, code == 2, strings.Contains(r.stdout, "failing 90% of lane m of t (CRITICAL)"), r.stdout)
+	}
+	r := run(t, []string{"check", "--failing", "50%,90%"}, ready, stats, says(200, `{"items":[]}`))
+	require.Zero(t, r.code, r.stdout)
+	r = run(t, []string{"check"}, says(503, `{"code":"not_ready","detail":"the store is away"}`))
 	require.Equal(t, int(CheckCritical), r.code)
 	require.Contains(t, r.stdout, "not ready: 503 not_ready: the store is away")
 	r = run(t, []string{"check", "--dead", "2,9", "--dead-since", "1h"}, ready, stats,
@@ -789,6 +801,7 @@ func TestCommands_CoverTheAPI(t *testing.T) {
 		"GET /v1/stats":                "stats",
 		"GET /v1/topics/{topic}/stats": "stats TOPIC",
 		"GET /readyz":                  "check",
+		"GET /v1/topics/{topic}/lanes": "lane list",
 		// Without a command: ringback api makes these requests.
 		"POST /v1/topics/{topic}/lease": "consumers lease jobs",
 		"POST /v1/leases":               "consumers settle them",
@@ -842,6 +855,12 @@ func TestLaneHeld_ShowsTheFirstReason(t *testing.T) {
 	require.Regexp(t, `(?m)^TOPIC +LANE +REASON.*\n^t +l +breaker_open .*503`, r.stdout)
 	require.Empty(t, r.stderr)
 	require.Equal(t, []string{"GET /v1/lanes/troubled?limit=5"}, r.requests)
+	r = run(t, []string{"lane", "list", "--failing"}, says(200, `{"items":[`+lane+`],"total":1}`))
+	require.Equal(t, []string{"GET /v1/lanes/troubled?code=failing&limit=50"}, r.requests)
+	require.Contains(t, r.stdout, "breaker_open")
+	require.Equal(t, Usage, run(t, []string{"lane", "list"}).code)
+	r = run(t, []string{"lane", "list", "t"}, says(200, `{"items":[]}`))
+	require.Equal(t, []string{"GET /v1/topics/t/lanes?limit=50"}, r.requests)
 	r = run(t, []string{"lane", "troubled", "--topic", "t", "--lane", "l:1"},
 		says(200, `{"items":[],"total":0,"looked_at":1,"exact":true}`))
 	require.Equal(t, []string{"GET /v1/lanes/troubled?lane=l%3A1&limit=20&topic=t"}, r.requests)

@@ -30,7 +30,7 @@ func CheckLine(s CheckState, text string) string { return fmt.Sprintf("RINGBACK 
 // measure is a value with its limits.
 type measure struct {
 	Name   string
-	Unit   string // s: the limits are durations; empty: numbers
+	Unit   string // s: the limits are durations; %: percentages; empty: numbers
 	Limits string // WARN,CRIT; empty: none
 	Value  float64
 	Shown  string // the value for people
@@ -81,8 +81,8 @@ func (m *measure) judge() (state CheckState, datum string, err error) {
 }
 
 func (m *measure) limit(text string) (float64, error) {
-	if text = strings.TrimSpace(text); m.Unit == "" {
-		return strconv.ParseFloat(text, 64)
+	if text = strings.TrimSpace(text); m.Unit != "s" {
+		return strconv.ParseFloat(strings.TrimSuffix(text, m.Unit), 64)
 	}
 	d, err := units.ParseDuration(text)
 	return d.Seconds(), err

@@ -76,11 +76,11 @@ type topicSecrets struct {
 }
 
 type laneCommand struct {
-	// List the lanes of a topic that have settings.
+	// List the lanes of a topic that have settings, or those whose receivers fail.
 	//
 	//	ringback lane list order.close
-	List listCommand[topicName] `cmd:"" call:"GET /v1/topics/{topic}/lanes" show:"lanes"`
-	// List the lanes that hold jobs back now, the worst first, and why.
+	List laneListCommand `cmd:""`
+	// List the lanes whose receivers fail or that hold jobs back now, the worst first, and why.
 	//
 	//	ringback lane troubled -o wide
 	Troubled troubledLanes `cmd:"" call:"GET /v1/lanes/troubled" show:"troubled"`

@@ -101,5 +101,8 @@ func sentence(t *client.Counts, out *output.Printer) string {
 	if t.BreakersOpen > 0 {
 		text += fmt.Sprintf("; %s breakers open", words.Number(t.BreakersOpen))
 	}
+	if t.LanesFailing > 0 {
+		text += fmt.Sprintf("; %s fail", words.Count(t.LanesFailing, "receiver"))
+	}
 	return text
 }

@@ -216,7 +216,7 @@ var operations = map[string]operation{
 	},
 	"troubledLanes": {
 		call: func(ctx context.Context, c *Client) {
-			_, _ = c.TroubledLanes(ctx, TroubledQuery{Topic: "t", Lane: "l", Limit: 3})
+			_, _ = c.TroubledLanes(ctx, TroubledQuery{Topic: "t", Lane: "l", Code: "failing", Limit: 3})
 		},
 		out: map[string]any{"200": TroubledLanes{}},
 	},

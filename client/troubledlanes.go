@@ -58,6 +58,7 @@ type LaneFailure struct {
 type TroubledQuery struct {
 	Topic string `json:"topic"`
 	Lane  string `json:"lane"`  // of the topic, which is required; the server answers without a search
+	Code  string `json:"code"`  // of a reason, such as failing; empty: any
 	Limit int    `json:"limit"` // 1 to 500; zero: 20
 }
 
@@ -70,6 +71,9 @@ func (c *Client) TroubledLanes(ctx context.Context, q TroubledQuery) (*TroubledL
 	}
 	if q.Lane != "" {
 		query.Set("lane", q.Lane)
+	}
+	if q.Code != "" {
+		query.Set("code", q.Code)
 	}
 	if q.Limit != 0 {
 		query.Set("limit", strconv.Itoa(q.Limit))

@@ -566,7 +566,9 @@ func TestTroubledLanes_HaveFailingOnesWithoutJobs(t *testing.T) {
 			s.inState(last, job.Dead)
 		}
 		s.inState(s.add("mails", "b", "/ok"), job.Delivered)
-		for _, filter := range []store.TroubledFilter{{}, {Topic: "orders"}, {Topic: "orders", Lane: "a"}} {
+		for _, filter := range []store.TroubledFilter{
+			{}, {Topic: "orders"}, {Topic: "orders", Lane: "a"}, {Code: job.ObstacleFailing},
+		} {
 			filter.Namespace, filter.Limit = job.DefaultNamespace, 5
 			found, err := s.TroubledLanes(t.Context(), filter)
 			require.NoError(t, err)
@@ -577,6 +579,10 @@ func TestTroubledLanes_HaveFailingOnesWithoutJobs(t *testing.T) {
 				l.Queue.Lane, l.LastFailure.JobID, l.Health.State, l.Health.Failed, l.Health.FailedPercent,
 			})
 			filter.Shown = func(topic string) bool { return topic != "orders" }
+			found, err = s.TroubledLanes(t.Context(), filter)
+			require.NoError(t, err)
+			require.Empty(t, found.Lanes)
+			filter.Shown, filter.Code = nil, job.ObstacleLaneFull
 			found, err = s.TroubledLanes(t.Context(), filter)
 			require.NoError(t, err)
 			require.Empty(t, found.Lanes)

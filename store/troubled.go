@@ -12,6 +12,8 @@ type TroubledFilter struct {
 	Namespace string
 	// Topic selects the lanes of a topic, and Lane a single one of them; empty: all.
 	Topic, Lane string
+	// Code selects lanes that have a reason with it; empty: all.
+	Code job.ObstacleCode
 	// Shown reports whether lanes of a topic are selected; nil: those of all topics are.
 	Shown func(topic string) bool
 	Limit int // of the lanes that are returned

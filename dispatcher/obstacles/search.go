@@ -55,6 +55,9 @@ func (s *search) run(ctx context.Context) (err error) {
 	if s.filter.Lane != "" {
 		return s.readLane(ctx)
 	}
+	if s.filter.Code == job.ObstacleFailing {
+		return s.readFailing(ctx)
+	}
 	if err := s.readTopics(ctx); err != nil {
 		return err
 	}

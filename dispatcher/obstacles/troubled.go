@@ -109,7 +109,10 @@ func (f *Finder) TroubledLanes(ctx context.Context, filter store.TroubledFilter)
 		}
 		s.exact = false // the store was too slow
 	}
-	s.found = slices.DeleteFunc(s.found, func(l *lane) bool { return len(l.Reasons) == 0 })
+	s.found = slices.DeleteFunc(s.found, func(l *lane) bool {
+		return !slices.ContainsFunc(l.Reasons,
+			func(o job.Obstacle) bool { return filter.Code == "" || filter.Code == o.Code })
+	})
 	for _, l := range s.found {
 		slices.SortStableFunc(l.Reasons,
 			func(a, b job.Obstacle) int { return cmp.Compare(b.Code.Severity(), a.Code.Severity()) })

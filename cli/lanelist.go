@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// laneListCommand is ringback lane list.
+type laneListCommand struct {
+	// Topic of the lanes. Default, with --failing: all.
+	Topic string `arg:"" optional:""`
+	// List the lanes whose receivers fail instead, with the newest answer.
+	Failing bool
+	page
+	connection
+}
+
+// RunCommand lists lanes.
+func (c *laneListCommand) RunCommand(ctx context.Context, s *session) error {
+	r := &apiRequest{Method: http.MethodGet, Query: url.Values{}}
+	view := "lanes"
+	switch {
+	case c.Failing:
+		view, r.Path = "troubled", "/v1/lanes/troubled"
+		r.Query.Set("code", "failing")
+		if c.Topic != "" {
+			r.Query.Set("topic", c.Topic)
+		}
+	case c.Topic == "":
+		return usagef("a topic is required, or --failing")
+	default:
+		r.Path = "/v1/topics/" + url.PathEscape(c.Topic) + "/lanes"
+	}
+	_, err := s.list(ctx, r, views[view], c.Limit)
+	return err
+}
