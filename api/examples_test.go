@@ -89,11 +89,14 @@ func TestOpenAPI_ListsEveryReasonAndErrorClass(t *testing.T) {
 	source, err := os.ReadFile("../policy/result.go")
 	require.NoError(t, err)
 	classes := regexp.MustCompile(`(?m)^\tClass\w+\s+ErrorClass = "(\w+)"`).FindAllSubmatch(source, -1)
-	require.Greater(t, len(classes), 15)
+	require.Len(t, classes, len(policy.ErrorClasses))
+	require.Len(t, schemas.at("ErrorClass", "enum").list(), len(classes)+2, "with any and unknown")
 	listed, _ := schemas.at("AttemptSummary", "properties", "error_class", "description").here.(string)
 	words := strings.FieldsFunc(listed, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
 	for _, class := range classes {
 		require.Contains(t, words, string(class[1]))
+		require.Contains(t, policy.ErrorClasses, policy.ErrorClass(class[1]))
+		require.Contains(t, schemas.at("ErrorClass", "enum").list(), string(class[1]))
 	}
 }
 

@@ -43,6 +43,9 @@ var filters = map[string]store.Filter{
 	"reason=expired&state=dead":      {Kind: every, Reason: policy.ReasonExpired, States: []job.State{job.Dead}},
 	"within=50ms":                    {Kind: every, Within: 50 * time.Millisecond},
 	"status=200&state=scheduled":     {Kind: every, Status: 200, States: []job.State{job.Scheduled}},
+	"error_class=timeout_dial":       {Kind: every, ErrorClass: policy.ClassTimeoutDial},
+	"error_class=any":                {Kind: every, ErrorClass: store.AnyError},
+	"error_class=unknown":            {Kind: every, ErrorClass: store.UnknownAnswer},
 	"id_prefix=order-47":             {Kind: every, IDPrefix: "order-47"},
 	"id_prefix=rb:order":             {Kind: every, IDPrefix: "rb:order"},
 	"created_after=2030-01-31T08:00:00Z&created_before=2030-01-31T10:00:00%2B01:00": {
@@ -96,6 +99,7 @@ func TestDead_ReadsFilters(t *testing.T) {
 			"/v1/dead?":                          {},
 			"/v1/dead/groups?by=lane,status&":    {Lane: true, Status: true},
 			"/v1/dead/groups?by=topic%2Creason&": {Topic: true, Reason: true},
+			"/v1/dead/groups?by=error_class&":    {ErrorClass: true},
 			"/v1/dead/groups?by=lane&within=5s&": {Lane: true, Within: 5 * time.Second},
 		} {
 			if strings.Contains(path, "groups") && (strings.Contains(query, "limit") ||
@@ -241,12 +245,12 @@ func TestDeadGroups_AreNullWhereTheyAreNotGrouped(t *testing.T) {
 	f := newFake()
 	f.groups = store.Groups{Scanned: 9, Groups: []store.Group{
 		{GroupKey: store.GroupKey{Lane: "l", Status: 503}, Count: 7, ID: "a", EndedAt: morning},
-		{GroupKey: store.GroupKey{Lane: "m"}, Count: 2, ID: "b", EndedAt: morning},
+		{GroupKey: store.GroupKey{Lane: "m", ErrorClass: policy.ClassDNS}, Count: 2, ID: "b", EndedAt: morning},
 	}}
 	require.JSONEq(t, `{"items": [
-		{"topic": null, "lane": "l", "reason": null, "status": 503, "count": 7, "sample": {"id": "a", "ended_at": `+
+		{"topic": null, "lane": "l", "reason": null, "status": 503, "error_class": null, "count": 7, "sample": {"id": "a", "ended_at": `+
 		`"2030-01-31T08:00:00.000Z"}},
-		{"topic": null, "lane": "m", "reason": null, "status": null, "count": 2, "sample": {"id": "b", "ended_at": `+
+		{"topic": null, "lane": "m", "reason": null, "status": null, "error_class": "dns", "count": 2, "sample": {"id": "b", "ended_at": `+
 		`"2030-01-31T08:00:00.000Z"}}
 	], "exact": false, "scanned": 9}`,
 		call(t, handlerOf(f), http.MethodGet, "/v1/dead/groups?by=lane,status", "").Body.String())

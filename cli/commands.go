@@ -192,6 +192,8 @@ type filter struct {
 	Reason string `placeholder:"REASON"`
 	// Jobs whose last answer had this status.
 	Status *int `placeholder:"STATUS"`
+	// Jobs whose last attempt got no complete answer for this error: a class such as timeout_dial, or any.
+	ErrorClass string `placeholder:"CLASS"`
 	// Jobs whose ids begin with this.
 	IDPrefix string `name:"id-prefix" placeholder:"TEXT"`
 	// all, registered, callback, backlog, work or schedule. Default: registered.
@@ -215,9 +217,9 @@ type deadCommand struct {
 	//
 	//	ringback dead list --topic order.close --reason exhausted
 	List listDead `cmd:"" call:"GET /v1/dead" show:"dead"`
-	// Count dead jobs by topic, lane, reason or status.
+	// Count dead jobs by topic, lane, reason, status or error class.
 	//
-	//	ringback dead groups --by lane,status --ended-after 1d
+	//	ringback dead groups --by lane,error_class --ended-after 1d
 	Groups groupDead `cmd:"" call:"GET /v1/dead/groups" show:"groups"`
 	// Send dead jobs again. Counts them and asks first.
 	//
@@ -238,7 +240,7 @@ type listDead struct {
 }
 
 type groupDead struct {
-	// One or several of topic, lane, reason and status, separated by commas (default topic,lane,reason).
+	// One or several of topic, lane, reason, status, error_class, separated by commas (default topic,lane,reason).
 	By string `default:"topic,lane,reason" placeholder:"FIELDS"`
 	filter
 	call

@@ -167,7 +167,8 @@ type JobInfo struct {
 	State           State     `json:"state"`
 	Reason          string    `json:"reason"` // why it is dead or cancelled
 	AttemptsMade    int       `json:"attempts_made"`
-	LastStatus      int       `json:"last_status"` // of the last attempt; zero: no answer
+	LastStatus      int       `json:"last_status"`      // of the last attempt; zero: no complete answer
+	LastErrorClass  string    `json:"last_error_class"` // why; empty: there was one, or no attempt
 	NextAttemptAt   time.Time `json:"next_attempt_at"`
 	CreatedAt       time.Time `json:"created_at"`
 	EndedAt         time.Time `json:"ended_at"`

@@ -98,14 +98,16 @@ func onceOf(conditions []Condition) call {
 
 // Query selects jobs of a list; the zero value: all that clients registered. A job must match all of its fields.
 type Query struct {
-	State    []State  `json:"state"` // one of them
-	Topic    string   `json:"topic"`
-	Lane     string   `json:"lane"`
-	Kind     string   `json:"kind"`  // all, registered, callback, backlog, work, schedule
-	Label    []string `json:"label"` // key:value, all of them
-	Reason   string   `json:"reason"`
-	Status   int      `json:"status"` // of the last answer
-	IDPrefix string   `json:"id_prefix"`
+	State  []State  `json:"state"` // one of them
+	Topic  string   `json:"topic"`
+	Lane   string   `json:"lane"`
+	Kind   string   `json:"kind"`  // all, registered, callback, backlog, work, schedule
+	Label  []string `json:"label"` // key:value, all of them
+	Reason string   `json:"reason"`
+	Status int      `json:"status"` // of the last answer
+	// ErrorClass is why there was no complete answer: a class, ErrorAny or ErrorUnknown.
+	ErrorClass string `json:"error_class"`
+	IDPrefix   string `json:"id_prefix"`
 
 	CreatedAfter  time.Time `json:"created_after"`
 	CreatedBefore time.Time `json:"created_before"`
@@ -122,6 +124,12 @@ type Query struct {
 	// zero: 1s, and 2s.
 	Within time.Duration `json:"within"`
 }
+
+// The values of an ErrorClass that selects jobs, beside the classes.
+const (
+	ErrorAny     = "any"     // the job has a class
+	ErrorUnknown = "unknown" // the job has neither a class nor a status, as without an attempt
+)
 
 // JobPage is a page of a list of jobs.
 type JobPage struct {
@@ -163,12 +171,14 @@ type JobGroups struct {
 
 // JobGroup is a number of jobs that have the same values in the fields by which they are grouped; the others are zero.
 type JobGroup struct {
-	Topic  string    `json:"topic"`
-	Lane   string    `json:"lane"`
-	Reason string    `json:"reason"`
-	Status int       `json:"status"`
-	Count  int64     `json:"count"`
-	Sample JobSample `json:"sample"` // the newest of them
+	Topic  string `json:"topic"`
+	Lane   string `json:"lane"`
+	Reason string `json:"reason"`
+	Status int    `json:"status"`
+	// ErrorClass is empty of jobs that have a status, and of those that ErrorUnknown selects.
+	ErrorClass string    `json:"error_class"`
+	Count      int64     `json:"count"`
+	Sample     JobSample `json:"sample"` // the newest of them
 }
 
 // JobSample is a job of a group.
@@ -177,7 +187,7 @@ type JobSample struct {
 	EndedAt time.Time `json:"ended_at"`
 }
 
-// DeadGroups counts the dead jobs that match by topic, lane, reason or status, or several of them.
+// DeadGroups counts the dead jobs that match by topic, lane, reason, status or error_class, or several of them.
 func (c *Client) DeadGroups(ctx context.Context, q Query, by ...string) (*JobGroups, error) {
 	query := wire.Values(q)
 	query.Set("by", strings.Join(by, ","))

@@ -361,7 +361,7 @@ var ofPuts = map[string]string{
 // wholeQuery has every field.
 var wholeQuery = Query{
 	State: []State{Dead}, Topic: "t", Lane: "l", Kind: "all", Label: []string{"a:b"}, Reason: "expired",
-	Status: 503, IDPrefix: "a", CreatedAfter: time.Unix(1, 0), CreatedBefore: time.Unix(2, 0),
+	Status: 503, ErrorClass: "any", IDPrefix: "a", CreatedAfter: time.Unix(1, 0), CreatedBefore: time.Unix(2, 0),
 	DueAfter: time.Unix(3, 0), DueBefore: time.Unix(4, 0), EndedAfter: time.Unix(5, 0), EndedBefore: time.Unix(6, 0),
 	Order: "oldest", Limit: 10, Cursor: "c", Within: time.Second,
 }

@@ -35,14 +35,16 @@ type WorkOrder struct {
 
 // Where selects jobs: by fields, all of which a job must match, by IDs, or All.
 type Where struct {
-	State    []State  `json:"state,omitzero"` // of those that the action can select
-	Topic    string   `json:"topic,omitzero"`
-	Lane     string   `json:"lane,omitzero"`
-	Kind     string   `json:"kind,omitzero"`
-	Label    []string `json:"label,omitzero"` // key:value, all of them
-	Reason   string   `json:"reason,omitzero"`
-	Status   int      `json:"status,omitzero"` // of the last answer
-	IDPrefix string   `json:"id_prefix,omitzero"`
+	State  []State  `json:"state,omitzero"` // of those that the action can select
+	Topic  string   `json:"topic,omitzero"`
+	Lane   string   `json:"lane,omitzero"`
+	Kind   string   `json:"kind,omitzero"`
+	Label  []string `json:"label,omitzero"` // key:value, all of them
+	Reason string   `json:"reason,omitzero"`
+	Status int      `json:"status,omitzero"` // of the last answer
+	// ErrorClass is why there was no complete answer: a class, ErrorAny or ErrorUnknown.
+	ErrorClass string `json:"error_class,omitzero"`
+	IDPrefix   string `json:"id_prefix,omitzero"`
 
 	CreatedAfter  time.Time `json:"created_after,omitzero"`
 	CreatedBefore time.Time `json:"created_before,omitzero"`

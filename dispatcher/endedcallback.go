@@ -34,11 +34,13 @@ type callbackJob struct {
 	Reason       *policy.Reason    `json:"reason"`
 	AttemptsMade int               `json:"attempts_made"`
 	LastStatus   *int              `json:"last_status"`
-	CreatedAt    timestamp         `json:"created_at"`
-	Generation   int               `json:"generation"`
-	Body         json.RawMessage   `json:"body"`
-	BodyText     *string           `json:"body_text"`
-	BodyBase64   []byte            `json:"body_base64"`
+	// LastErrorClass is beside LastStatus: one of them is nil.
+	LastErrorClass *policy.ErrorClass `json:"last_error_class"`
+	CreatedAt      timestamp          `json:"created_at"`
+	Generation     int                `json:"generation"`
+	Body           json.RawMessage    `json:"body"`
+	BodyText       *string            `json:"body_text"`
+	BodyBase64     []byte             `json:"body_base64"`
 	// BodyOmitted reports that the included body was omitted, because the callback would be larger than a job may be.
 	BodyOmitted bool `json:"body_omitted"`
 }
@@ -83,11 +85,11 @@ func endedCallback(end *pool.AttemptEvent, now time.Time) (n job.New, ok bool) {
 	if to == nil || ended.Kind != "" {
 		return job.New{}, false
 	}
-	made := ended.Attempts
-	if end.Record.Kind == job.KindAttempt {
-		made++
+	attempt, progress := end.Record, ended.Progress
+	if attempt.Kind == job.KindAttempt {
+		progress.Attempts++
+		progress.SetAnswer(attempt.Answer())
 	}
-	attempt := end.Record
 	c := endPayload{Type: kind, Timestamp: timestamp(now), Job: newCallbackJob(&ended.Job, end.URL, to.Include)}
 	if own != nil && ended.URL == "" {
 		c.Job.Lane = ended.LaneWithoutHost()
@@ -99,11 +101,8 @@ func endedCallback(end *pool.AttemptEvent, now time.Time) (n job.New, ok bool) {
 		}
 	}
 	c.Attempt = newCallbackAttempt(&attempt, c.Job.URL)
-	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), made
-	c.Job.LastStatus = nonZero(ended.Status)
-	if c.Attempt != nil {
-		c.Job.LastStatus = c.Attempt.Status
-	}
+	c.Job.State, c.Job.Reason, c.Job.AttemptsMade = state, nonZero(end.Verdict.Reason), progress.Attempts
+	c.Job.LastStatus, c.Job.LastErrorClass = nonZero(progress.Status), nonZero(progress.ErrorClass)
 	n = newCallback(to, ended.Namespace, ended.Topic, c)
 	if len(n.Body) > job.MaxBody {
 		c.Job.Body, c.Job.BodyText, c.Job.BodyBase64, c.Job.BodyOmitted = nil, nil, nil, true

@@ -169,8 +169,11 @@ func end(j *job.Job, settled *store.Settlement) {
 	default:
 		j.State, j.Reason = job.Dead, settled.Verdict.Reason
 	}
+	if settled.Attempt.Kind.Counts() {
+		j.Attempts = settled.Attempt.N
+		j.SetAnswer(settled.Attempt.Answer())
+	}
 	if settled.Attempt.Kind != "" {
-		j.Attempts, j.Status = settled.Attempt.N, settled.Attempt.Status
 		j.AddAttempt(settled.Attempt)
 	}
 }

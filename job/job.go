@@ -6,6 +6,7 @@
 package job
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,8 +101,10 @@ type Progress struct {
 	Reason policy.Reason `json:"reason,omitzero" api:"reason"`
 	// Attempts is the number of ended attempts over all revivals, without released ones.
 	Attempts int `json:"attempts,omitzero" api:"attempts_made,always"`
-	// Status is the status of the last attempt that was not lost. Null: it got no answer.
+	// Status is the status of the last attempt that was not lost. Null: it got no complete answer.
 	Status int `json:"status,omitzero" api:"last_status"`
+	// ErrorClass is why that attempt got no complete answer, as in attempts. Null: it got one.
+	ErrorClass policy.ErrorClass `json:"error_class,omitzero" api:"last_error_class"`
 	// CreatedAt is when the job was registered.
 	CreatedAt time.Time `json:"created_at" api:"created_at,always"`
 	// DueAt is when the next attempt is due; of a running job, when the current one was; of an ended job, the last.
@@ -128,6 +131,19 @@ type Progress struct {
 	// It is cancelled unless its attempt succeeds.
 	CancelRequested bool `json:"cancel_requested,omitzero" api:"cancel_requested,always"`
 }
+
+// SetAnswer sets what Attempt.Answer returned of the last attempt that was not lost.
+func (p *Progress) SetAnswer(text string) {
+	var err error
+	if p.Status, err = strconv.Atoi(text); err != nil {
+		p.ErrorClass = policy.ErrorClass(text)
+	} else {
+		p.ErrorClass = policy.ClassNone
+	}
+}
+
+// Answer returns the job's Status or ErrorClass as one word; empty: it has neither.
+func (p *Progress) Answer() string { return answer(p.Status, p.ErrorClass) }
 
 // Job is a registered job.
 type Job struct {
@@ -200,6 +216,16 @@ type Attempt struct {
 	ErrorClass policy.ErrorClass
 	Header     map[string][]string
 	Body       []byte // truncated to MaxAttemptBody
+}
+
+// Answer returns the status of a complete answer, or else the error class, as one word; empty: there is neither.
+func (a *Attempt) Answer() string { return answer(a.Status, a.ErrorClass) }
+
+func answer(status int, class policy.ErrorClass) string {
+	if class == policy.ClassNone && status > 0 {
+		return strconv.Itoa(status)
+	}
+	return string(class)
 }
 
 // EventKind is the kind of an event.

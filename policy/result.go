@@ -37,6 +37,14 @@ const (
 	ClassOther    ErrorClass = "other"
 )
 
+// ErrorClasses are the classes of attempts without a complete response, ClassOther last.
+var ErrorClasses = [...]ErrorClass{
+	ClassDNS, ClassRefused, ClassUnreachable, ClassReset, ClassTLS, ClassTLSExpired, ClassTLSName, ClassTLSAuthority,
+	ClassTLSVersion, ClassTLSClient, ClassProxy, ClassHTTP, ClassTooLarge, ClassTimeoutDial, ClassTimeoutTLS,
+	ClassTimeoutHeaders, ClassTimeoutBody, ClassTimeoutSend, ClassBlocked, ClassInvalid, ClassNoURL, ClassShutdown,
+	ClassLocalResources, ClassConsumer, ClassOther,
+}
+
 // Timeout reports whether the class is a timeout.
 func (c ErrorClass) Timeout() bool {
 	switch c {

@@ -17,10 +17,11 @@ const (
 
 // GroupBy selects the fields by which jobs are grouped, and bounds the time.
 type GroupBy struct {
-	Topic  bool
-	Lane   bool
-	Reason bool
-	Status bool
+	Topic      bool
+	Lane       bool
+	Reason     bool
+	Status     bool
+	ErrorClass bool
 	// Within is the time after which no more jobs are counted; zero: 2 s.
 	Within time.Duration
 	// AcquireTurn, if set, is called before each read of at most MaxListLimit jobs, and release after it, so that a
@@ -44,6 +45,9 @@ func (b GroupBy) Key(j *job.Job) GroupKey {
 	if b.Status {
 		k.Status = j.Status
 	}
+	if b.ErrorClass {
+		k.ErrorClass = j.ErrorClass
+	}
 	return k
 }
 
@@ -53,12 +57,14 @@ type GroupKey struct {
 	Lane   string
 	Reason policy.Reason
 	Status int
+	// ErrorClass is empty of jobs that have a status, and of those that UnknownAnswer selects.
+	ErrorClass policy.ErrorClass
 }
 
-// Compare orders keys by topic, lane, reason and status.
+// Compare orders keys by topic, lane, reason, status and error class.
 func (k GroupKey) Compare(o GroupKey) int {
 	return cmp.Or(cmp.Compare(k.Topic, o.Topic), cmp.Compare(k.Lane, o.Lane), cmp.Compare(k.Reason, o.Reason),
-		cmp.Compare(k.Status, o.Status))
+		cmp.Compare(k.Status, o.Status), cmp.Compare(k.ErrorClass, o.ErrorClass))
 }
 
 // Group counts jobs that have a key, with the id and the end of one of them.

@@ -32,15 +32,17 @@ type Filter struct {
 	Lane      string // without a Topic: the lanes of this name in all topics
 	// Kind is job.KindRegistered for the jobs in topics that are not reserved, or the Spec.Kind of jobs in reserved
 	// topics.
-	Kind     string
-	States   []job.State
-	Labels   []Label       // a job must have all of them
-	Reason   policy.Reason // of a dead or cancelled job
-	Status   int           // of the last answer
-	IDPrefix string
-	Created  TimeRange
-	Due      TimeRange
-	Ended    TimeRange // of ended jobs, and no others
+	Kind   string
+	States []job.State
+	Labels []Label       // a job must have all of them
+	Reason policy.Reason // of a dead or cancelled job
+	Status int           // of the last answer
+	// ErrorClass is why there was no complete answer: a class, AnyError or UnknownAnswer.
+	ErrorClass policy.ErrorClass
+	IDPrefix   string
+	Created    TimeRange
+	Due        TimeRange
+	Ended      TimeRange // of ended jobs, and no others
 	// Oldest reverses the times in the order of the list: the oldest come first.
 	Oldest bool
 
@@ -56,6 +58,27 @@ type Filter struct {
 	// Within is the time after which package dispatcher ends the page although it is not full; zero: ListTime. Engines
 	// ignore it.
 	Within time.Duration `json:"-"` // cursors are of any time
+}
+
+// The values of Filter.ErrorClass beside the classes.
+const (
+	AnyError policy.ErrorClass = "any" // the job has a class
+	// UnknownAnswer: the job has neither a class nor a status, as without an attempt.
+	UnknownAnswer policy.ErrorClass = "unknown"
+)
+
+// selectsAnswer reports whether jobs with an answer may match.
+func (f *Filter) selectsAnswer(p *job.Progress) bool {
+	switch f.ErrorClass {
+	case "":
+		return f.Status == 0 || f.Status == p.Status
+	case AnyError:
+		return f.Status == 0 && p.ErrorClass != ""
+	case UnknownAnswer:
+		return f.Status == 0 && p.Answer() == ""
+	default:
+		return f.Status == 0 && f.ErrorClass == p.ErrorClass
+	}
 }
 
 // Label is a label of a job.
@@ -133,7 +156,7 @@ func (f *Filter) MatchesProgress(j *job.Job) bool {
 	return f.SelectsTopic(j.Topic) && f.SelectsState(j.State) &&
 		(f.Lane == "" || f.Lane == j.Lane) &&
 		(f.Reason == "" || f.Reason == j.Reason) &&
-		(f.Status == 0 || f.Status == j.Status) &&
+		f.selectsAnswer(&j.Progress) &&
 		strings.HasPrefix(j.ID, f.IDPrefix) &&
 		f.Created.Contains(j.CreatedAt) && f.Due.Contains(j.DueAt) && f.Ended.Contains(j.FinishedAt)
 }

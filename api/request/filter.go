@@ -14,7 +14,7 @@ import (
 
 // filterParameters are the parameters of all lists of jobs that select jobs.
 var filterParameters = []string{
-	"topic", "lane", "kind", "label", "reason", "status", "id_prefix",
+	"topic", "lane", "kind", "label", "reason", "status", "error_class", "id_prefix",
 	"created_after", "created_before", "due_after", "due_before", "ended_after", "ended_before",
 }
 
@@ -27,19 +27,20 @@ var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, j
 // Filter reads the parameters of a list of jobs in one of some states; without any, in those of the parameter state.
 func (q *Query) Filter(of ...job.State) store.Filter {
 	f := store.Filter{
-		Namespace: q.namespace,
-		Topic:     q.Get("topic"),
-		Lane:      q.Get("lane"),
-		Kind:      q.Get("kind"),
-		States:    of,
-		Reason:    policy.Reason(q.Get("reason")),
-		Status:    q.status("status"),
-		IDPrefix:  q.Get("id_prefix"),
-		Created:   q.times("created"),
-		Due:       q.times("due"),
-		Ended:     q.times("ended"),
-		Limit:     q.Limit(DefaultListLimit),
-		Within:    q.within(),
+		Namespace:  q.namespace,
+		Topic:      q.Get("topic"),
+		Lane:       q.Get("lane"),
+		Kind:       q.Get("kind"),
+		States:     of,
+		Reason:     policy.Reason(q.Get("reason")),
+		Status:     q.status("status"),
+		ErrorClass: policy.ErrorClass(q.Get("error_class")),
+		IDPrefix:   q.Get("id_prefix"),
+		Created:    q.times("created"),
+		Due:        q.times("due"),
+		Ended:      q.times("ended"),
+		Limit:      q.Limit(DefaultListLimit),
+		Within:     q.within(),
 	}
 	if len(of) == 0 {
 		f.States = q.states()
@@ -110,8 +111,10 @@ func (q *Query) GroupBy() store.GroupBy {
 			by.Reason = true
 		case "status":
 			by.Status = true
+		case "error_class":
+			by.ErrorClass = true
 		default:
-			q.AddError("?by", "must be topic, lane, reason or status, several separated by commas")
+			q.AddError("?by", "must be topic, lane, reason, status or error_class, several separated by commas")
 			return by
 		}
 	}
@@ -127,6 +130,7 @@ func (d *decoder) filterFields(f *store.Filter) fields {
 		"label":          func(at string, raw []byte) { d.labelFilter(at, raw, f) },
 		"reason":         set((*string)(&f.Reason), d.name),
 		"status":         set(&f.Status, d.positiveCount),
+		"error_class":    set((*string)(&f.ErrorClass), d.name),
 		"id_prefix":      set(&f.IDPrefix, d.name),
 		"created_after":  set(&f.Created.After, d.time),
 		"created_before": set(&f.Created.Before, d.time),
@@ -187,6 +191,7 @@ func (d *decoder) CheckFilter(mark string, f *store.Filter) {
 	if f.Status != 0 && (f.Status < 100 || f.Status > 999) {
 		d.addErrorOnce(mark+"status", "must be a status of 100 to 999")
 	}
+	d.checkErrorClass(mark+"error_class", f)
 	d.checkKind(mark+"kind", f)
 	d.checkReason(mark+"reason", f)
 	d.checkTimes(mark+"created", f.Created)
@@ -237,6 +242,17 @@ func (d *decoder) checkReason(field string, f *store.Filter) {
 	}
 	if len(f.States) > 0 && !slices.Contains(f.States, of) {
 		d.addErrorOnce(field, fmt.Sprintf("%s is the reason of %s jobs, which are not in the list", f.Reason, of))
+	}
+}
+
+// checkErrorClass checks the error class.
+func (d *decoder) checkErrorClass(field string, f *store.Filter) {
+	switch c := f.ErrorClass; {
+	case c == "":
+	case c != store.AnyError && c != store.UnknownAnswer && !slices.Contains(policy.ErrorClasses[:], c):
+		d.addErrorOnce(field, "must be any, unknown, or an error class such as timeout_dial: see docs/reasons.md")
+	case f.Status != 0:
+		d.addErrorOnce(field, "cannot be combined with status: a job has one of them")
 	}
 }
 

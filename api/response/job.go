@@ -88,13 +88,14 @@ func (o *Buffer) bytes(name string, b []byte) {
 	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), b), '"')
 }
 
-// Groups writes groups of jobs. Fields that do not make the groups are null, and a status that no job had.
+// Groups writes groups of jobs. Fields that do not make the groups are null, and so is the status or the error class of jobs that have none.
 func (o *Buffer) Groups(all store.Groups) {
 	Objects(o, "items", all.Groups, func(g *store.Group) {
 		o.TextOrNull("topic", g.Topic)
 		o.TextOrNull("lane", g.Lane)
 		o.TextOrNull("reason", string(g.Reason))
 		o.numberOrNull("status", int64(g.Status))
+		o.TextOrNull("error_class", string(g.ErrorClass))
 		o.Number("count", g.Count)
 		o.Object("sample")
 		o.Text("id", g.ID)

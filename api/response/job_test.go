@@ -44,7 +44,8 @@ func TestJob_HasNullForUnsetFields(t *testing.T) {
 			`"content_type":null,"retries":null,`+
 			`"ladder":null,"timeout":null,"expires_at":null,"labels":null,"on_delivered":null,"on_dead":null,`+
 			`"kind":null,"origin":null,`+
-			`"state":"running","reason":null,"attempts_made":0,"last_status":null,"next_attempt_at":null,`+
+			`"state":"running","reason":null,"attempts_made":0,"last_status":null,`+
+			`"last_error_class":null,"next_attempt_at":null,`+
 			`"created_at":"2026-03-01T12:00:00.000Z",`+
 			`"ended_at":null,"callback_id":null,"revision":1,"generation":0,"cancel_requested":false}`,
 		written(t, func(o *Buffer) { o.Job(&j) }))

@@ -32,6 +32,7 @@ func (f *Filter) params() []param {
 		{"state", &f.State},
 		{"reason", &f.Reason},
 		{"status", &f.Status},
+		{"error_class", &f.ErrorClass},
 		{"label", &f.Label},
 		{"kind", &f.Kind},
 		{"id_prefix", &f.IDPrefix},
@@ -227,7 +228,8 @@ func (f Filter) Values() url.Values {
 func (f Filter) Query() client.Query {
 	return client.Query{
 		State: f.State, Topic: f.Topic, Lane: f.Lane, Kind: f.Kind, Label: f.Label, Reason: f.Reason,
-		Status: f.Status, IDPrefix: f.IDPrefix, CreatedAfter: f.CreatedAfter, CreatedBefore: f.CreatedBefore,
+		Status: f.Status, ErrorClass: f.ErrorClass, IDPrefix: f.IDPrefix,
+		CreatedAfter: f.CreatedAfter, CreatedBefore: f.CreatedBefore,
 		DueAfter: f.DueAfter, DueBefore: f.DueBefore, EndedAfter: f.EndedAfter, EndedBefore: f.EndedBefore,
 	}
 }

@@ -19,7 +19,8 @@ var now = time.Date(2030, 1, 31, 8, 0, 0, 123_456_789, time.UTC)
 // full has every field.
 var full = Filter{
 	Topic: "pay", Lane: "pay.example:443", State: []client.State{client.Dead, client.Cancelled}, Kind: "all",
-	Label: []string{"a:b", "c:d,e&f"}, Reason: "exhausted", Status: 503, IDPrefix: "order-",
+	Label: []string{"a:b", "c:d,e&f"}, Reason: "exhausted", Status: 503, ErrorClass: "dns",
+	IDPrefix:     "order-",
 	CreatedAfter: now.Add(-6 * time.Hour), CreatedBefore: now.Add(-5 * time.Hour),
 	DueAfter: now.Add(-4 * time.Hour), DueBefore: now.Add(-3 * time.Hour),
 	EndedAfter: now.Add(-2 * time.Hour), EndedBefore: now.Add(-time.Hour),
@@ -152,11 +153,14 @@ func TestFilter_Words(t *testing.T) {
 		},
 		"scheduled, ready or running jobs of every " +
 			"kind": {State: []client.State{"scheduled", "ready", "running"}, Kind: "all"},
-		"jobs of the kind callback": {Kind: "callback"},
-		"jobs that were cancelled":  {Reason: "cancelled", Kind: "registered"},
+		"jobs of the kind callback":                  {Kind: "callback"},
+		"jobs of which no attempt ended":             {ErrorClass: client.ErrorUnknown},
+		"jobs without an answer to the last attempt": {ErrorClass: client.ErrorAny},
+		"jobs that were cancelled":                   {Reason: "cancelled", Kind: "registered"},
 		"dead or cancelled jobs of every kind of topic pay, in lane pay.example:443, whose id begins with order-, " +
 			"with the label a=b, " +
-			"with the label c=d,e&f, last answered 503, dead because all retries are used up, registered from " +
+			"with the label c=d,e&f, last answered 503, without an answer because the host name did not resolve, " +
+			"dead because all retries are used up, registered from " +
 			"2030-01-31 02:00:00 to before " +
 			"2030-01-31 03:00:00, due from 2030-01-31 04:00:00 to before 2030-01-31 05:00:00, ended from 2030-01-31 " +
 			"06:00:00 to before " +

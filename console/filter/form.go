@@ -79,6 +79,10 @@ var fields = map[string]web.Field{
 	"reason": {Label: "Reason", Kind: "select", Options: options("any", words.Reason, "exhausted", "expired", "max_age",
 		"gave_up", "nonretryable", "blocked", "invalid", "cancelled")},
 	"status": {Label: "Last answer", Placeholder: "503"},
+	"error_class": {Label: "No answer", Kind: "select", Options: slices.Concat(
+		[]web.Link{{Text: "or any"}, {To: client.ErrorAny, Text: "whatever the error"}},
+		options("", words.ErrorClass, words.ErrorClasses()...)[1:],
+		[]web.Link{{To: client.ErrorUnknown, Text: "no attempt ended"}})},
 	"kind": {Label: "Kind", Kind: "select", Options: options("registered by clients", words.JobKind, "all", "callback",
 		"backlog", "work", "schedule")},
 	"id_prefix":      {Label: "Id begins with"},

@@ -55,6 +55,14 @@ func (f Filter) clauses() []string {
 	if f.Status != 0 {
 		add(strconv.Itoa(f.Status), "last answered ")
 	}
+	switch f.ErrorClass {
+	case client.ErrorAny:
+		add("without an answer to the last attempt", "")
+	case client.ErrorUnknown:
+		add("of which no attempt ended", "")
+	default:
+		add(words.ErrorClass(f.ErrorClass), "without an answer because ")
+	}
 	if f.Reason == "cancelled" {
 		add("that were cancelled", "")
 	} else if f.Reason != "" {

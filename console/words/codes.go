@@ -1,5 +1,10 @@
 package words
 
+import (
+	"maps"
+	"slices"
+)
+
 // A vocabulary has the words for the codes of one kind.
 type vocabulary map[string]string
 
@@ -66,6 +71,9 @@ var errorClasses = vocabulary{
 
 // ErrorClass returns why an attempt got no complete answer, as a clause after "because".
 func ErrorClass(code string) string { return errorClasses.of(code) }
+
+// ErrorClasses returns the codes of ErrorClass.
+func ErrorClasses() []string { return slices.Sorted(maps.Keys(errorClasses)) }
 
 var changes = vocabulary{
 	"created":   "registered",

@@ -34,12 +34,13 @@ var unspoken = map[string]string{
 	"action":  "bulk work has verbs for them",
 	"scope":   "the facts of an obstacle name it",
 	"components/schemas/WaitingFor/properties/kind": "obstacles have facts",
-	"result":  "results of leases, which only their client sees",
-	"Order":   "a parameter of lists",
-	"Include": "a parameter of lists",
-	"Code":    "problems have a title and a detail",
-	"overlap": "the form of schedules has words for them",
-	"runs":    "the form of schedules has words for them",
+	"result":                        "results of leases, which only their client sees",
+	"Order":                         "a parameter of lists",
+	"Include":                       "a parameter of lists",
+	"Code":                          "problems have a title and a detail",
+	"components/schemas/ErrorClass": "those of attempts have words; the form of a filter has the others",
+	"overlap":                       "the form of schedules has words for them",
+	"runs":                          "the form of schedules has words for them",
 }
 
 // byName names the words for enumerations whose members are named so wherever they occur.

@@ -9,35 +9,27 @@ import (
 
 var _ pool.Observer = (*Metrics)(nil)
 
-// outcomes are what an attempt came to: no request, a class of statuses, an error class, accepted by a consumer. Their
-// index is the number of an outcome. Unknown ones count as the last.
-var outcomes = [...]string{
-	"none", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx",
-	string(policy.ClassDNS), string(policy.ClassRefused), string(policy.ClassUnreachable), string(policy.ClassReset),
-	string(policy.ClassTLS), string(policy.ClassTLSExpired), string(policy.ClassTLSName),
-	string(policy.ClassTLSAuthority),
-	string(policy.ClassTLSVersion), string(policy.ClassTLSClient), string(policy.ClassProxy), string(policy.ClassHTTP),
-	string(policy.ClassTooLarge), string(policy.ClassTimeoutDial), string(policy.ClassTimeoutTLS),
-	string(policy.ClassTimeoutHeaders), string(policy.ClassTimeoutBody), string(policy.ClassTimeoutSend),
-	string(policy.ClassBlocked), string(policy.ClassInvalid), string(policy.ClassNoURL), string(policy.ClassShutdown),
-	string(policy.ClassLocalResources), string(policy.ClassConsumer), outcomeAccepted, string(policy.ClassOther),
-}
-
 // outcomeAccepted is the outcome of a job that a client or a function confirmed.
 const outcomeAccepted = "accepted"
 
 const (
-	verdictCount = int(policy.Released) + 1 // the zero Kind is "none"
-	outcomeCount = len(outcomes)
+	verdictCount  = int(policy.Released) + 1 // the zero Kind is "none"
+	statusClasses = 10
+	outcomeCount  = statusClasses + 1 + len(policy.ErrorClasses)
 )
 
-// outcomeNumbers are the numbers of outcomes by name.
-var outcomeNumbers = func() map[string]int {
-	numbers := make(map[string]int, outcomeCount)
-	for i, name := range outcomes {
+// outcomes are what an attempt came to: no request, a class of statuses, accepted by a consumer, an error class. Their
+// index is the number of an outcome. Unknown ones count as the last. outcomeNumbers are their numbers by name.
+var outcomes, outcomeNumbers = func() (names [outcomeCount]string, numbers map[string]int) {
+	copy(names[:], []string{"none", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx", outcomeAccepted})
+	for i, class := range policy.ErrorClasses {
+		names[statusClasses+1+i] = string(class)
+	}
+	numbers = make(map[string]int, outcomeCount)
+	for i, name := range names {
 		numbers[name] = i
 	}
-	return numbers
+	return names, numbers
 }()
 
 // Buckets in seconds. Lateness excludes the ladder's waits; an attempt lasts at most ten minutes.

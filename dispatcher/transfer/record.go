@@ -172,8 +172,10 @@ func checkNames(r *store.Record) error {
 		return errors.New("fingerprint is too long")
 	case r.BodyKind > job.BodyBase64:
 		return errors.New("body_kind is not known")
-	case strings.ContainsFunc(string(r.Reason), func(c rune) bool { return c <= ' ' }):
-		return errors.New("reason must be one word")
+	case strings.ContainsFunc(string(r.Reason)+string(r.ErrorClass), func(c rune) bool { return c <= ' ' }):
+		return errors.New("reason and error_class must be one word each")
+	case r.Status != 0 && r.ErrorClass != "":
+		return errors.New("status cannot be combined with error_class")
 	}
 	for name, values := range r.Header {
 		if !job.IsFieldName(name) {

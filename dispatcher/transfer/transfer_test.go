@@ -129,11 +129,15 @@ func claim(t tester, s store.Store, q job.Queue, most int) []store.ClaimedJob {
 
 func settle(t tester, s store.Store, c store.ClaimedJob, v policy.Verdict, outbox ...store.NewJob) {
 	t.Helper()
+	class := policy.ClassNone
+	if v.Kind == policy.Again {
+		class = policy.ClassReset
+	}
 	errs, _, err := shardOf(s, c.Queue).Settle(context.Background(), store.NewToken(), []store.Settlement{{
 		Ref: c.Ref(), Queue: c.Queue, Lease: c.Lease, Verdict: v, Outbox: outbox,
 		Attempt: job.Attempt{
 			N: c.Attempts + 1, Kind: job.KindAttempt, StartedAt: job.Millis(time.Now()), Status: 503,
-			Verdict: v.Kind.String(), Reason: v.Reason, Error: "<busy>",
+			Verdict: v.Kind.String(), Reason: v.Reason, Error: "<busy>", ErrorClass: class,
 		},
 	}}, nil)
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ WITH RECURSIVE some(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM some WHERE n < 1
  INSERT INTO queues (q, namespace, topic, lane, rows, unfinished) SELECT 300 + n, 'default', 'lanes', ` +
 	`printf('lane-%%05d', n), 20, 20 FROM some;
 WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1000000)
- INSERT INTO jobs (n, q, t, state, due, finished, reason, status, version, generation, attempts, failed_attempts, ` +
+ INSERT INTO jobs (n, q, t, state, due, finished, reason, answer, version, generation, attempts, failed_attempts, ` +
 	`consecutive_lost, cancel_requested,
   entries, created, first_due, expires, namespace, id, url, timeout, body_size, spec)
  SELECT 10 + n,

@@ -125,7 +125,7 @@ func putRecord(u *unit.Unit, put *store.Record, r *recordRow) (store.Outcome, er
 	err = u.Exec(table.PutJob,
 		n, q.Id, q.Topic.Id, string(state), due, db.NullZero(clock.Millis(put.FinishedAt)),
 		db.NullEmpty(string(put.Reason)), put.Version, int64(put.Generation), int64(put.Attempts),
-		int64(put.FailedAttempts), int64(put.ConsecutiveLost), db.NullZero(int64(put.Status)), r.entries,
+		int64(put.FailedAttempts), int64(put.ConsecutiveLost), db.NullEmpty(put.Answer()), r.entries,
 		clock.Millis(put.CreatedAt), firstDue, expires, db.NullZero(clock.CeilMillis(put.MaxAge)), db.NullZero(ttl),
 		u.Turn(q, firstDue), put.Namespace, put.ID, put.Fingerprint, put.URL, c.Timeout, c.BodySize, c.Spec, c.Body)
 	if err != nil {

@@ -111,7 +111,7 @@ func settleAttempt(u *unit.Unit, item *store.Settlement, written *settlement) (r
 	}
 	if item.Attempt.Kind == job.KindAttempt {
 		to.ConsecutiveLost = 0
-		to.Status = int64(item.Attempt.Status)
+		to.Answer = item.Attempt.Answer()
 		if verdict.Kind != policy.Delivered {
 			to.FailedAttempts++
 		}

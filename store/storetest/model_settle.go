@@ -82,7 +82,7 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	if item.Attempt.Kind == job.KindAttempt {
 		r.job.Attempts++
 		r.job.ConsecutiveLost = 0
-		r.job.Status = item.Attempt.Status
+		r.job.SetAnswer(item.Attempt.Answer())
 		if item.Verdict.Kind != policy.Delivered {
 			r.job.FailedAttempts++
 		}

@@ -40,7 +40,7 @@ func (p *engineAndModel) sameLists(t *rapid.T) {
 		f.Oldest = rapid.Bool().Draw(t, "oldest")
 		f.Limit = rapid.IntRange(1, 5).Draw(t, "limit")
 		f.ScanLimit = rapid.IntRange(0, 3).Draw(t, "scan limit")
-		f.Reason, f.Status, f.States = "", 0, nil
+		f.Reason, f.Status, f.ErrorClass, f.States = "", 0, "", nil
 		if state != "" {
 			f.States = []job.State{state}
 		}
@@ -48,6 +48,9 @@ func (p *engineAndModel) sameLists(t *rapid.T) {
 			f.Reason = rapid.SampledFrom([]policy.Reason{"", policy.ReasonGaveUp, policy.ReasonExhausted}).Draw(t,
 				"reason")
 			f.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
+			f.ErrorClass = rapid.SampledFrom([]policy.ErrorClass{
+				"", "", policy.ClassReset, store.AnyError, store.UnknownAnswer,
+			}).Draw(t, "class")
 		}
 		wanted, err := listAll(p.ctx, p.model.shards[0], f)
 		p.must(err, "list the model")

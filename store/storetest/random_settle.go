@@ -47,10 +47,10 @@ func (p *engineAndModel) settle(t *rapid.T) {
 		}
 		if e.Attempt.Kind == job.KindAttempt {
 			e.Attempt.Status = rapid.SampledFrom([]int{0, 200, 429, 500}).Draw(t, "status")
-			m.Attempt.Status = e.Attempt.Status
-			if e.Attempt.Status == 0 {
-				e.Attempt.ErrorClass, m.Attempt.ErrorClass = policy.ClassTimeoutDial, policy.ClassTimeoutDial
-			}
+			e.Attempt.ErrorClass = rapid.SampledFrom([]policy.ErrorClass{
+				"", policy.ClassTimeoutDial, policy.ClassReset, policy.ClassDNS,
+			}).Draw(t, "class")
+			m.Attempt.Status, m.Attempt.ErrorClass = e.Attempt.Status, e.Attempt.ErrorClass
 		}
 		if rapid.IntRange(0, 4).Draw(t, "outbox") == 0 {
 			e.Outbox = []store.NewJob{p.outboxJob()}

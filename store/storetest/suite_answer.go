@@ -60,22 +60,53 @@ var answerCases = []testCase{
 		require.NoError(s, s.settle(item)[0])
 		require.Equal(s, http.StatusTeapot, s.get("a").Status, "dead without a request")
 	}},
-	{"List filters by reason and by status", func(s *suite) {
+	{"every read returns the error class of the last attempt, or its status", func(s *suite) {
+		s.insertNew(s.entry("a"))
+		attempt := func(status int, class policy.ErrorClass) (claimed, after job.Progress) {
+			c := s.claimAll("a")[0]
+			item := answered(c, retry(0), status)
+			item.Attempt.ErrorClass = class
+			require.NoError(s, s.settle(item)[0])
+			return c.Progress, s.get("a").Progress
+		}
+		for _, c := range []struct {
+			status, wantStatus int
+			class, wantClass   policy.ErrorClass
+		}{
+			{0, 0, policy.ClassTimeoutDial, policy.ClassTimeoutDial},
+			{500, 500, "", ""},
+			{200, 0, policy.ClassReset, policy.ClassReset}, // an incomplete answer
+			{0, 0, "", ""},
+			{0, 0, policy.ClassRefused, policy.ClassRefused},
+		} {
+			_, after := attempt(c.status, c.class)
+			require.Equal(s, c.wantStatus, after.Status)
+			require.Equal(s, c.wantClass, after.ErrorClass)
+		}
+		claimed, _ := attempt(503, "")
+		require.Equal(s, policy.ClassRefused, claimed.ErrorClass, "a claim")
+	}},
+	{"List filters by reason, status and error class", func(s *suite) {
 		for _, j := range []struct {
 			id     string
 			reason policy.Reason
 			status int
+			class  policy.ErrorClass
 			lane   int
 		}{
-			{"gone", policy.ReasonGaveUp, 410, 0},
-			{"gone in another lane", policy.ReasonGaveUp, 410, 1},
-			{"failed", policy.ReasonExhausted, 500, 0},
-			{"failed, too", policy.ReasonExhausted, 503, 0},
-			{"silent", policy.ReasonExhausted, 0, 0},
+			{"gone", policy.ReasonGaveUp, 410, "", 0},
+			{"gone in another lane", policy.ReasonGaveUp, 410, "", 1},
+			{"failed", policy.ReasonExhausted, 500, "", 0},
+			{"failed, too", policy.ReasonExhausted, 503, "", 0},
+			{"silent", policy.ReasonExhausted, 0, policy.ClassTimeoutHeaders, 0},
+			{"cut off", policy.ReasonExhausted, 503, policy.ClassReset, 0},
+			{"unasked", policy.ReasonExhausted, 0, "", 0},
 		} {
 			s.queue = s.laneQueue(j.lane)
 			s.insertNew(s.entry(j.id, labelled("lane", s.queue.Lane)))
-			s.attempt(j.id, policy.Verdict{Kind: policy.Dead, Reason: j.reason}, j.status)
+			item := answered(s.claimAll(j.id)[0], policy.Verdict{Kind: policy.Dead, Reason: j.reason}, j.status)
+			item.Attempt.ErrorClass = j.class
+			require.NoError(s, s.settle(item)[0])
 		}
 		s.queue = s.laneQueue(0)
 		s.insertNew(s.entry("delivered"), s.entry("waits"))
@@ -94,8 +125,12 @@ var answerCases = []testCase{
 				"gone", "gone in another lane",
 			}},
 			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted}, []string{
-				"failed", "failed, too", "silent",
+				"failed", "failed, too", "silent", "cut off", "unasked",
 			}},
+			{store.Filter{ErrorClass: policy.ClassTimeoutHeaders}, []string{"silent"}},
+			{store.Filter{ErrorClass: policy.ClassDNS}, nil},
+			{store.Filter{ErrorClass: store.AnyError}, []string{"silent", "cut off"}},
+			{store.Filter{States: []job.State{job.Dead}, ErrorClass: store.UnknownAnswer}, []string{"unasked"}},
 			{store.Filter{States: []job.State{job.Dead}, Reason: policy.ReasonExhausted, Status: 503}, []string{
 				"failed, too",
 			}},

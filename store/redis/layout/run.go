@@ -10,9 +10,8 @@ import (
 // A Run is a job's progress, stored as a line of fields separated by spaces (run.lua). Finished is when the job ended;
 // of a claimed job, when it was claimed.
 type Run struct {
-	Lease, Flags, State, Reason                                                string
+	Lease, Flags, State, Reason, Answer                                        string
 	Size, Finished, Due, FirstDue, Version, Generation, Attempts, Failed, Lost int64
-	Status                                                                     int64 // absent while it is 0
 }
 
 const runFields = 13
@@ -30,11 +29,11 @@ func ParseRun(line string, rec *Record) (Run, error) {
 		}
 		f[i], rest, more = strings.Cut(rest, " ")
 	}
-	status, _, _ := strings.Cut(rest, " ")
+	answer, _, _ := strings.Cut(rest, " ")
 	return Run{
 		Lease: f[0], Flags: f[1], Size: Int(f[2]), State: f[3], Finished: Int(f[4]), Reason: f[5],
 		Due: Int(f[6]), FirstDue: Int(f[7]), Version: Int(f[8]), Generation: Int(f[9]), Attempts: Int(f[10]),
-		Failed: Int(f[11]), Lost: Int(f[12]), Status: Int(status),
+		Failed: Int(f[11]), Lost: Int(f[12]), Answer: answer,
 	}, nil
 }
 
@@ -49,7 +48,7 @@ func RunOf(j *job.Job) Run {
 		Lease: "-", State: "-", Reason: FormatReason(j.Reason), Due: j.DueAt.UnixMilli(),
 		FirstDue: j.FirstDueAt.UnixMilli(), Version: j.Version, Generation: int64(j.Generation),
 		Attempts: int64(j.Attempts), Failed: int64(j.FailedAttempts),
-		Lost: int64(j.ConsecutiveLost), Status: int64(j.Status),
+		Lost: int64(j.ConsecutiveLost), Answer: j.Answer(),
 	}
 	if j.State.Ended() {
 		r.State, r.Finished = FormatState(j.State), j.FinishedAt.UnixMilli()
@@ -61,8 +60,8 @@ func RunOf(j *job.Job) Run {
 func (r *Run) FormatProgress() string {
 	text := fmt.Sprintf("%s %d %s %d %d %d %d %d %d %d", r.State, r.Finished, r.Reason, r.Due, r.FirstDue, r.Version,
 		r.Generation, r.Attempts, r.Failed, r.Lost)
-	if r.Status != 0 {
-		text += fmt.Sprintf(" %d", r.Status)
+	if r.Answer != "" {
+		text += " " + r.Answer
 	}
 	return text
 }
@@ -134,9 +133,10 @@ func (s *StoredJob) Job(now int64) job.Job {
 		State: r.JobState(now), CreatedAt: Time(rec.Created), DueAt: Time(r.Due), FirstDueAt: Time(r.FirstDue),
 		ExpiresAt: Time(rec.Expires),
 		Reason:    parseReason(r.Reason), Version: r.Version, Generation: int(r.Generation), Attempts: int(r.Attempts),
-		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost), Status: int(r.Status),
+		FailedAttempts: int(r.Failed), ConsecutiveLost: int(r.Lost),
 		CancelRequested: strings.Contains(r.Flags, "m"),
 	}}
+	j.SetAnswer(r.Answer)
 	j.ID = ParseJobKey(s.Key).ID
 	if j.State.Ended() {
 		j.FinishedAt = Time(r.Finished)

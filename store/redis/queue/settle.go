@@ -189,10 +189,10 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 	return append(append(b, '\n'), item.Lease...)
 }
 
-// appendEffect appends the effect of an attempt on its job and its lane, mostly only that it counts, and its status.
+// appendEffect appends the effect of an attempt on its job and its lane, mostly only that it counts, and its answer.
 func appendEffect(b []byte, item *store.Settlement) []byte {
 	if item.Attempt.Kind == job.KindAttempt {
-		b = strconv.AppendInt(append(b, 'a'), int64(max(0, item.Attempt.Status)), 10)
+		b = append(append(b, 'a'), cmp.Or(item.Attempt.Answer(), "0")...)
 	} else {
 		b = append(b, '-')
 	}

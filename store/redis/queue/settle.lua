@@ -6,7 +6,7 @@
 --         A head is 'queue verdict wait reason jobs effect', a line end, and the lease: position of its queue (0 unknown:
 --         its lease is lost), verdict (d, a, x, r; e extends the lease by the wait), wait in ms, reason, number of new jobs (and + with a new body), effect.
 --         Most items of a call have the same head, so that it is parsed once.
---         The effect is 'a' and the status of an attempt that counts, else '-'; and of a whole lane, after a space, the
+--         The effect is 'a' and the answer to an attempt that counts (0 none), else '-'; and of a whole lane, after a space, the
 --         ms of a cooldown, o or c when its breaker opens or closes, and the cooldown's cause
 -- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost; then the lines of
 --         change_health
@@ -22,9 +22,9 @@ local function head(text)
   if not h then
     local at, verdict, wait, reason, new_jobs, body, effect, lease =
       match(text, '^(%d+) (%S) (%S+) (%S+) (%d+)(%+?) ([^\n]*)\n(.*)$')
-    local status, change = match(effect, '^a(%d+) ?(.*)$')
+    local answer, change = match(effect, '^a(%S+) ?(.*)$')
     local q = queues[tonumber(at)]
-    h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, body = #body, status = status,
+    h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, body = #body, answer = answer,
       change = change or sub(effect, 3), lease = q and lease .. '@' .. q.n }
     heads[text] = h
   end
@@ -74,7 +74,7 @@ local function apply(index, item, member, line, r)
   local marked = has_flag(r, 'm')
   if marked and item.verdict == 'a' then line = string.gsub(line, ',"v":"%a+"', ',"v":"cancelled"', 1) end
   if line ~= '' then add_attempt(r, member, line) end
-  if item.status then
+  if item.answer then
     r.attempts, r.lost = increment(r.attempts), '0'
     q.first = q.first or index
     if item.verdict == 'd' then
@@ -85,9 +85,9 @@ local function apply(index, item, member, line, r)
       q.failure = item.status .. ' ' .. (match(line, ',"c":"([%w_]+)"') or '-') .. ' ' .. match(member, '[^/]*$')
     end
     if r.rest ~= '' then
-      r.rest = ' ' .. item.status .. (match(r.rest, '^ %d+(.*)$') or r.rest)
-    elseif item.status ~= '0' then
-      r.rest = ' ' .. item.status
+      r.rest = ' ' .. item.answer .. (match(r.rest, '^ %S+(.*)$') or r.rest)
+    elseif item.answer ~= '0' then
+      r.rest = ' ' .. item.answer
     end
   end
   if item.change ~= '' then change_throttle(q, item.change) end

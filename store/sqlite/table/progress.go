@@ -20,8 +20,8 @@ type Progress struct {
 	// number of the record's first entry; 0: it is among the others, or missing
 	First       int64
 	Cancel      bool
-	Status      int64
-	BodySize    int64 // -1: nil
+	Answer      string // to the last attempt that was not lost; empty: none
+	BodySize    int64  // -1: nil
 	Size        int64
 	Fingerprint []byte
 }

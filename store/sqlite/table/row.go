@@ -71,7 +71,7 @@ func (c *Cells) Row() *Row {
 	r.FailedAttempts = c.int()
 	r.ConsecutiveLost = c.int()
 	r.CancelRequested = c.Int() != 0
-	r.Status = c.int()
+	r.SetAnswer(c.Text())
 	r.Entries = c.Int()
 	r.First = c.Int()
 	r.CreatedAt = c.date()
@@ -142,6 +142,6 @@ func (r *Row) Progress() Progress {
 	return Progress{
 		Version: r.Version, Attempts: int64(r.Attempts), FailedAttempts: int64(r.FailedAttempts),
 		ConsecutiveLost: int64(r.ConsecutiveLost), Entries: r.Entries, First: r.First, Cancel: r.CancelRequested,
-		Status: int64(r.Status), BodySize: r.BodySize, Size: r.Size(), Fingerprint: r.Fingerprint,
+		Answer: r.Answer(), BodySize: r.BodySize, Size: r.Size(), Fingerprint: r.Fingerprint,
 	}
 }

@@ -75,7 +75,7 @@ CREATE TABLE jobs ( -- the columns that change come first
   failed_attempts  INTEGER NOT NULL,
   consecutive_lost INTEGER NOT NULL,
   cancel_requested INTEGER NOT NULL,
-  status           INTEGER,
+  answer           TEXT, -- to the last attempt that was not lost: its status, or its error class
   entries          INTEGER NOT NULL, -- of the record, ever made
   first            INTEGER, -- the record's first entry, in first_attempts
   created          INTEGER NOT NULL,
@@ -153,7 +153,7 @@ CREATE VIEW overview AS
          CASE WHEN n IN (SELECT json_extract(value, '$[1]') FROM leases, json_each(leases.jobs)) THEN 'running' ELSE state END AS state,
          strftime('%Y-%m-%d %H:%M:%f', due / 1000.0, 'unixepoch') AS due_utc,
          strftime('%Y-%m-%d %H:%M:%f', finished / 1000.0, 'unixepoch') AS finished_utc,
-         reason, status, attempts, failed_attempts, url
+         reason, answer, attempts, failed_attempts, url
   FROM jobs JOIN queues USING (q);
 
 INSERT INTO meta VALUES ('pinged', 0);

@@ -10,7 +10,7 @@ const InlineBody = 2048
 
 // columns are the columns of a job, in the order in which Cells.Row reads them.
 const columns = `jobs.n, state, due, finished, reason, version, generation, attempts, failed_attempts, ` +
-	`consecutive_lost, cancel_requested, status, entries, first,
+	`consecutive_lost, cancel_requested, answer, entries, first,
  created, first_due, expires, jobs.namespace, id, fingerprint, url, timeout, body_size, spec`
 
 // bodyColumn is the body, from either table.
@@ -49,7 +49,7 @@ var (
 	// PutJob inserts a job with its progress.
 	PutJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, finished, reason, version, generation, ` +
 		`attempts, failed_attempts, consecutive_lost, cancel_requested,
- status, entries, created, first_due, expires, max_age, ttl_end, ordered, namespace, id, fingerprint, url, timeout, ` +
+ answer, entries, created, first_due, expires, max_age, ttl_end, ordered, namespace, id, fingerprint, url, timeout, ` +
 		`body_size, spec, body)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	InsertBody         = db.NewStatement(`INSERT OR REPLACE INTO bodies (n, body) VALUES (?, ?)`)
@@ -93,10 +93,10 @@ var (
 		` FROM jobs JOIN queues ON queues.q = jobs.q WHERE jobs.n = ?`)
 	JobWithoutBodyByN = db.NewStatement(`SELECT ` + columns + ` FROM jobs WHERE n = ?`)
 	MoveJob           = db.NewStatement(`UPDATE jobs SET state = 'scheduled', due = ?, attempts = ?, failed_attempts ` +
-		`= ?, consecutive_lost = ?, status = ?, entries = ?, first = ?
+		`= ?, consecutive_lost = ?, answer = ?, entries = ?, first = ?
  WHERE n = ?`)
 	EndJob = db.NewStatement(`UPDATE jobs SET state = ?, finished = ?, reason = ?, attempts = ?, failed_attempts = ` +
-		`?, consecutive_lost = ?, status = ?, entries = ?, first = ?, version = ?,
+		`?, consecutive_lost = ?, answer = ?, entries = ?, first = ?, version = ?,
  cancel_requested = 0 WHERE n = ?`)
 	MarkCancel = db.NewStatement(`UPDATE jobs SET cancel_requested = 1, version = ?, entries = ?, first = ? WHERE ` +
 		`n = ?`)

@@ -200,7 +200,8 @@ func (u *Unit) Finish(
 		return u.Remove(q, ref, n, to, state, reason, u.Now.Millis)
 	}
 	err := u.Exec(table.EndJob, string(state), u.Now.Millis, db.NullEmpty(string(reason)), to.Attempts,
-		to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status), to.Entries, db.NullZero(to.First), to.Version, n)
+		to.FailedAttempts, to.ConsecutiveLost, db.NullEmpty(to.Answer), to.Entries, db.NullZero(to.First),
+		to.Version, n)
 	if err != nil {
 		return err
 	}

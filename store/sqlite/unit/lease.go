@@ -110,7 +110,7 @@ func (u *Unit) EndLease(h *memory.Lease) {
 
 // Reschedule makes a leased job due again.
 func (u *Unit) Reschedule(h *memory.Lease, to table.Progress, due int64) error {
-	if err := u.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullZero(to.Status),
+	if err := u.Exec(table.MoveJob, due, to.Attempts, to.FailedAttempts, to.ConsecutiveLost, db.NullEmpty(to.Answer),
 		to.Entries, db.NullZero(to.First), h.N); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 -- A run is a line: lease flags size state finished reason due first_due version generation attempts failed lost. The lease is
 -- token@queue, or - without one; flags are letters (m cancel requested, p its id has a fingerprint, t it has attempts, r and o that
 -- its claim was under a rate or a probe, 0 none); state is - or d (delivered), x (dead), c (cancelled); finished is when it ended,
--- of a claimed job when it was claimed. The status of the last answer and more fields may follow.
+-- of a claimed job when it was claimed. The answer to the last attempt (its status, or its error class) and more fields may follow.
 -- parse_run leaves numbers as text: Lua turns them into numbers where it calculates, and only comparing needs tonumber. It leaves
 -- due first_due version generation, which an attempt mostly does not change, in one string, the schedule: each string costs time,
 -- and a settlement parses a run per job. reschedule replaces the due time of a schedule. split_schedule and join_schedule are for
