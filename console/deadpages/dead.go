@@ -2,9 +2,7 @@ package deadpages
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -36,15 +34,11 @@ type deadData struct {
 
 // groupRow is a group of dead jobs.
 type groupRow struct {
-	Count        string
-	Lane         string
-	Why, Answer  string
-	Reason       string
-	Sample       client.JobSample
-	Show         string // the link of its jobs
-	Revive       string
-	Purge        string
-	SelectsOther bool // the links select other jobs of the lane, too
+	client.JobGroup
+
+	Show   string // the link of its jobs
+	Revive string
+	Purge  string
 }
 
 // jobRow is a job of a list.
@@ -58,7 +52,7 @@ type jobRow struct {
 
 func newJobRow(j client.JobInfo) jobRow {
 	return jobRow{
-		JobInfo: j, Status: string(j.State), Why: why(j.Reason), Answer: answered(j.LastStatus),
+		JobInfo: j, Status: string(j.State), Why: why(j.Reason), Answer: words.Answer(j.LastStatus, j.LastErrorClass),
 		Attempts: int64(j.AttemptsMade),
 	}
 }
@@ -106,7 +100,8 @@ func (d *deadData) read(v *web.Visit) error {
 	count.Within = countTime(v)
 	list.Cursor, list.Limit, list.Within = v.Query("cursor"), pageLimit, v.SearchTime()
 	both.Go(func() {
-		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), count, "lane", "reason", "status")
+		by := []string{"topic", "lane", "reason", "status", "error_class"}
+		groups, groupsErr = v.API.DeadGroups(v.Request.Context(), count, by...)
 	})
 	both.Go(func() { jobs, jobsErr = v.API.DeadPage(v.Request.Context(), list) })
 	both.Wait()
@@ -125,63 +120,48 @@ func (d *deadData) read(v *web.Visit) error {
 	d.Pager = v.SearchPager(v.Path("dead"), f.Pairs(), jobs, pageLimit,
 		"Looked at "+words.Count(jobs.Scanned, "job")+" for this list.")
 	d.Empty = counted == 0 && groups.Exact && len(d.Jobs) == 0
-	return d.setLead(v, groups, counted)
+	d.setLead(groups, counted)
+	return nil
 }
 
 // setGroups sets the groups and what they lead to.
 func (d *deadData) setGroups(v *web.Visit, items []client.JobGroup) {
-	type place struct{ lane, reason string }
-	alike := make(map[place]int, len(items))
-	for _, g := range items {
-		alike[place{g.Lane, g.Reason}]++
-	}
 	d.OtherGroups = int64(max(0, len(items)-maxGroups))
 	for _, g := range items[:min(len(items), maxGroups)] {
 		f := d.Selection.Filter
-		f.Lane, f.Reason = g.Lane, g.Reason
-		if g.Status != 0 {
-			f.Status = g.Status
+		f.Topic, f.Lane, f.Reason, f.Status, f.ErrorClass = g.Topic, g.Lane, g.Reason, g.Status, g.ErrorClass
+		if g.Status == 0 && g.ErrorClass == "" {
+			f.ErrorClass = client.ErrorUnknown
 		}
 		d.Groups = append(d.Groups, groupRow{
-			Count: words.Number(g.Count), Lane: g.Lane, Reason: g.Reason, Why: why(g.Reason),
-			Answer: answered(g.Status), Sample: g.Sample, Show: v.PathQuery(v.Path("dead"), f.Pairs()...),
+			JobGroup: g, Show: v.PathQuery(v.Path("dead"), f.Pairs()...),
 			Revive: orderLink(v, client.ActionRevive, f), Purge: orderLink(v, client.ActionPurge, f),
-			SelectsOther: g.Status == 0 && alike[place{g.Lane, g.Reason}] > 1,
 		})
 	}
 }
 
 // setLead sets the sentence about all.
-func (d *deadData) setLead(v *web.Visit, groups *client.JobGroups, counted int64) error {
+func (d *deadData) setLead(groups *client.JobGroups, counted int64) {
 	switch {
 	case d.Empty && d.Filtered:
 		d.Lead, d.Class = "No dead job matches.", "ok"
-		return nil
+		return
 	case d.Empty:
 		d.Lead, d.Class = "No job is dead.", "ok"
-		return nil
+		return
 	case counted == 0 && len(d.Jobs) == 0:
 		d.Lead, d.Class = "No dead job was found yet that matches: the search was cut short.", "warn"
-		return nil
+		return
 	}
 	d.Class = "bad"
 	n := deadNumbers{Total: max(counted, int64(len(d.Jobs))), Exact: groups.Exact, Filtered: d.Filtered}
 	if counted == 0 { // the list was quicker
 		d.Lead = n.lead("")
-		return nil
+		return
 	}
 	first := groups.Items[0]
 	n.First = first.Count
-	where := place(first.Lane) + ": " + cause(first.Reason, first.Status)
-	if first.Status == 0 && first.Reason == "exhausted" {
-		failure, err := newestFailure(v, first.Sample.ID)
-		if err != nil {
-			return err
-		}
-		where += failure
-	}
-	d.Lead = n.lead(where)
-	return nil
+	d.Lead = n.lead("of topic " + first.Topic + " " + place(first.Lane) + ": " + cause(first))
 }
 
 // deadNumbers are the numbers of dead jobs that the sentence about them has. Those of /v1/stats are not among them:
@@ -213,22 +193,6 @@ func (n deadNumbers) lead(where string) string {
 	return words.Sentence(text+";", words.Number(n.First), "of them", where)
 }
 
-// newestFailure returns why the last attempt of a job got no answer, to follow what is known of its group; empty: it is
-// not known.
-func newestFailure(v *web.Visit, id string) (string, error) {
-	j, err := v.API.Get(v.Request.Context(), id)
-	if errors.Is(err, client.ErrNotFound) { // it was deleted meanwhile
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if len(j.Attempts) == 0 || j.Attempts[len(j.Attempts)-1].ErrorClass == "" {
-		return "", nil
-	}
-	return "; the newest because " + words.ErrorClass(j.Attempts[len(j.Attempts)-1].ErrorClass), nil
-}
-
 // place returns where a lane's jobs go: a lane is named after host and port unless clients name it.
 func place(lane string) string {
 	if strings.Contains(lane, ":") {
@@ -238,27 +202,19 @@ func place(lane string) string {
 }
 
 // cause returns why jobs are dead, in few words.
-func cause(reason string, status int) string {
-	if reason == "exhausted" || reason == "" {
-		return answered(status)
+func cause(g client.JobGroup) string {
+	answer := words.Answer(g.Status, g.ErrorClass)
+	switch {
+	case g.Reason == "exhausted" || g.Reason == "":
+		return answer
+	case g.Status == 0:
+		return words.Reason(g.Reason)
 	}
-	text := words.Reason(reason)
-	if status != 0 {
-		text += ", last " + answered(status)
-	}
-	return text
+	return words.Reason(g.Reason) + ", last " + answer
 }
 
 // why returns why a job is dead, to stand alone.
 func why(reason string) string { return cmp.Or(words.Reason(reason), "unknown") }
-
-// answered returns the status of the last attempt.
-func answered(status int) string {
-	if status == 0 {
-		return "no answer"
-	}
-	return "answered " + strconv.Itoa(status)
-}
 
 // orderLink returns the link of the page that counts jobs before an action.
 func orderLink(v *web.Visit, action string, f filter.Filter) string {

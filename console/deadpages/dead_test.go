@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,18 +52,18 @@ func TestDead_ShowsGroupsAndTheNewest(t *testing.T) {
 		die(site, "pay", "https://refused.example:8443/", "lost", 2)
 		die(site, "mail", "https://status-410.example/", "gone", 1)
 		page := consoletest.Text(site.Golden("dead", "dead"))
-		require.Contains(t, page, "7 jobs are dead; 4 of them at down.example:8443: answered 503.")
+		require.Contains(t, page, "7 jobs are dead; 4 of them of topic pay at down.example:8443: answered 503.")
 
 		page = consoletest.Text(site.Get("dead?lane=down.example:8443&status=503").OK())
-		require.Contains(t, page, "4 dead jobs match, all of them at down.example:8443: answered 503.")
+		require.Contains(t, page, "4 dead jobs match, all of them of topic pay at down.example:8443: answered 503.")
 		require.Contains(t, page, "pay-04")
 		require.NotContains(t, page, "lost-01")
 		require.Contains(t, page, "Revive all that match")
 		require.Contains(t, consoletest.Text(site.Get("dead?lane=refused.example:8443").OK()),
-			"2 dead jobs match, all of them at refused.example:8443: no answer; the newest because the connection "+
-				"was refused.")
+			"2 dead jobs match, all of them of topic pay at refused.example:8443: no answer: the "+
+				"connection was refused.")
 		require.Contains(t, consoletest.Text(site.Get("dead?label=customer%3Dgone").OK()),
-			"1 dead job matches, at status-410.example:443:")
+			"1 dead job matches, of topic mail at status-410.example:443:")
 		require.Contains(t, consoletest.Text(site.Get("dead?ended_before=1h").OK()), "No dead job matches.")
 	})
 }
@@ -82,14 +83,52 @@ func TestDead_LinksSelectTheGroup(t *testing.T) {
 	})
 }
 
+// Groups differ in one of topic, status and error class. Their links count, and so revive, exactly what they say.
+func TestDead_LinksOfGroupsCountWhatTheyShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newSite(t, false)
+		_, err := site.API.PutTopic(t.Context(), "held", client.Policy{})
+		require.NoError(t, err)
+		_, err = site.API.PauseTopic(t.Context(), "held", "")
+		require.NoError(t, err)
+		for prefix, g := range map[string]struct {
+			topic, url string
+			jobs       int
+		}{
+			"a": {"pay", "https://status-500.example/", 5}, "b": {"mail", "https://status-500.example/", 2},
+			"c": {"pay", "https://status-404.example/", 3}, "d": {"pay", "https://refused.example/", 2},
+			"e": {"held", "https://status-500.example/", 1},
+		} {
+			for i := range g.jobs {
+				site.Register(client.Job{
+					ID: fmt.Sprint(prefix, i), Topic: g.topic, Lane: "shop", URL: g.url, Retries: new(0),
+					ExpiresIn: time.Minute,
+				})
+			}
+		}
+		site.Advance(2 * time.Minute)
+		page := site.Get("dead").OK()
+		groups := regexp.MustCompile(`(?s)<td><span class="nobreak"><a href="\./([^"]+)">shop</a>.*?`+
+			`<td class="num">(\d+)</td>.*?href="\./([^"]+)">Revive.*?href="\./([^"]+)">Delete`).
+			FindAllStringSubmatch(page, -1)
+		require.Len(t, groups, 5)
+		text := func(link string) string { return consoletest.Text(site.Get(html.UnescapeString(link)).OK()) }
+		for _, g := range groups {
+			require.Contains(t, text(g[1]), g[2]+" dead job")
+			require.Contains(t, text(g[3]), "Exactly "+g[2]+" job")
+			require.Contains(t, text(g[4]), "Exactly "+g[2]+" job")
+		}
+	})
+}
+
 func TestDead_HasPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newSite(t, false)
 		die(site, "pay", "https://status-410.example/", "pay", 60)
 		page := consoletest.Text(site.Get("dead").OK())
 		require.Contains(t, page, "Next page")
-		require.Contains(t, page, "60 jobs are dead, all of them at status-410.example:443: the topic gives up on "+
-			"this status, last answered 410.")
+		require.Contains(t, page, "60 jobs are dead, all of them of topic pay at status-410.example:443: the topic "+
+			"gives up on this status, last answered 410.")
 		require.Contains(t, page, "pay-11 ")
 		require.NotContains(t, page, "pay-10 ")
 	})
@@ -205,7 +244,7 @@ func TestPages_AreBounded(t *testing.T) {
 		site.Advance(time.Minute)
 		page := site.Get("dead").OK()
 		text := consoletest.Text(page)
-		require.Contains(t, text, "At least 1,000 jobs are dead; 1 of them in lane a-name-with")
+		require.Contains(t, text, "At least 1,000 jobs are dead; 1 of them of topic a-name-with")
 		require.Contains(t, text, "950 smaller groups are not shown: narrow the filter.")
 		require.Less(t, len(page), 100_000)
 		require.Contains(t, consoletest.Text(site.Get("dead?reason=gave_up").OK()), "At least 1,000 dead jobs match;")

@@ -53,7 +53,8 @@ func TestWork_RevivesAGroup(t *testing.T) {
 		text := consoletest.Text(page)
 		require.Contains(t, text, "Exactly 8 jobs match. Nothing is changed yet.")
 		require.Contains(t, text,
-			"Selected: dead jobs in lane down.example:443, last answered 503, dead because all retries are used up ")
+			"Selected: dead jobs of topic pay, in lane down.example:443, last answered 503, dead because all retries "+
+				"are used up ")
 		require.Contains(t, text, "Revive 8 jobs")
 		require.NotContains(t, text, "I mean ALL")
 

@@ -24,8 +24,8 @@ func newRow(j *client.JobInfo, now time.Time) row {
 // next says what comes next for a job of a list, or how it ended.
 func next(j *client.JobInfo, now time.Time) string {
 	answer := ""
-	if j.LastStatus != 0 {
-		answer = "answered " + strconv.Itoa(j.LastStatus)
+	if j.LastStatus != 0 || j.LastErrorClass != "" {
+		answer = words.Answer(j.LastStatus, j.LastErrorClass)
 	}
 	switch j.State {
 	case client.Scheduled:

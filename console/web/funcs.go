@@ -20,6 +20,7 @@ func Funcs() template.FuncMap {
 		"bytes":    words.Bytes,
 		"reason":   words.Reason,
 		"class":    words.ErrorClass,
+		"answer":   words.Answer,
 		"join":     strings.Join,
 		"pill":     newPill,
 		"table":    newTable,

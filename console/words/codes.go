@@ -3,6 +3,7 @@ package words
 import (
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // A vocabulary has the words for the codes of one kind.
@@ -71,6 +72,19 @@ var errorClasses = vocabulary{
 
 // ErrorClass returns why an attempt got no complete answer, as a clause after "because".
 func ErrorClass(code string) string { return errorClasses.of(code) }
+
+// Answer returns what came of the last attempt of a job.
+func Answer(status int, class string) string {
+	switch {
+	case status != 0:
+		return "answered " + strconv.Itoa(status)
+	case class == "":
+		return "no attempt ended"
+	case class == "consumer":
+		return ErrorClass(class)
+	}
+	return "no answer: " + ErrorClass(class)
+}
 
 // ErrorClasses returns the codes of ErrorClass.
 func ErrorClasses() []string { return slices.Sorted(maps.Keys(errorClasses)) }
