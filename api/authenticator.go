@@ -105,7 +105,7 @@ func (a *authenticator) Principal(ctx context.Context, r *http.Request) (*access
 		}
 		if !known {
 			return nil, response.NewProblem(response.NotFound,
-				"no such namespace: create it with PUT /v1/namespaces/"+chosen[0])
+				"no such namespace: create "+chosen[0]+" first")
 		}
 	}
 	return access.NewRoot(p.Actor, chosen[0]), nil

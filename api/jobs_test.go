@@ -91,7 +91,7 @@ func TestRegister_Answers409ToAnIDInUse(t *testing.T) {
 		code, detail string
 		fields       []string
 	}{
-		{job.TakenError{ID: "a", Cancelled: true}, "wrong_state", "/v1/jobs/a/revive", nil},
+		{job.TakenError{ID: "a", Cancelled: true}, "wrong_state", "revive it to send it after all", nil},
 		{
 			job.TakenError{ID: "a", Differs: []job.FieldError{{Field: "/url"}, {Field: "/body"}}},
 			"id_taken",

@@ -168,7 +168,7 @@ func (a onStore) deleteLane(w http.ResponseWriter, r *http.Request) error {
 
 // noLane explains how a lane gets settings.
 func noLane(err error) error {
-	return orNotFound(err, "the lane has no settings: create them with PUT, or use its topic's")
+	return orNotFound(err, "the lane has no settings: create them, or use its topic's")
 }
 
 // answerLane answers with a lane and the durability of its change.

@@ -21,7 +21,7 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 	const path = "/v1/topics/order.close/lanes/customer-42"
 	w := call(t, h, http.MethodGet, path, "")
 	require.Equal(t, http.StatusNotFound, w.Code)
-	require.Contains(t, problemIn(t, w).Detail, "create them with PUT")
+	require.Contains(t, problemIn(t, w).Detail, "create them, or")
 
 	w = call(t, h, http.MethodPut, path, `{"url": "https://a.example/", "headers": {"authorization": "Bearer `+
 		`hunter2", "X-A": "1"},

@@ -112,4 +112,4 @@ func (a *api) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 }
 
 // noNamespace explains a namespace that was not found.
-func noNamespace(err error) error { return orNotFound(err, "no such namespace: create it with PUT") }
+func noNamespace(err error) error { return orNotFound(err, "no such namespace: create it first") }

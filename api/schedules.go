@@ -310,5 +310,5 @@ func (a onStore) answerSchedule(w http.ResponseWriter, r *http.Request, status i
 
 // noSchedule explains how a schedule is created.
 func noSchedule(err error) error {
-	return orNotFound(err, "no such schedule: create it with PUT /v1/schedules/NAME")
+	return orNotFound(err, "no such schedule: create it first")
 }

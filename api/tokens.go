@@ -59,7 +59,7 @@ func (a *api) grant(r *http.Request, token *access.Token) error {
 		exists, err := a.service.HasNamespace(r.Context(), token.Namespace)
 		if err == nil && !exists {
 			err = response.Invalid(job.FieldError{
-				Field: "/namespace", Detail: "must exist: create it with PUT /v1/namespaces/" + token.Namespace,
+				Field: "/namespace", Detail: "must exist: create the namespace first",
 			})
 		}
 		return err

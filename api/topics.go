@@ -267,7 +267,7 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 
 // noTopic explains how a topic is created.
 func noTopic(err error) error {
-	return orNotFound(err, "no such topic: create it with PUT, or register a job")
+	return orNotFound(err, "no such topic: create it, or register a job")
 }
 
 // answerTopic answers with a topic and the durability of its change.

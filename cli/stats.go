@@ -99,7 +99,7 @@ func sentence(t *client.Counts, out *output.Printer) string {
 		text += "; the oldest was due " + out.Time(t.OldestDueAt)
 	}
 	if t.BreakersOpen > 0 {
-		text += fmt.Sprintf("; %s breakers open", words.Number(t.BreakersOpen))
+		text += "; " + words.Count(t.BreakersOpen, "breaker") + " open"
 	}
 	if t.LanesFailing > 0 {
 		text += fmt.Sprintf("; %s fail", words.Count(t.LanesFailing, "receiver"))

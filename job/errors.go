@@ -33,7 +33,7 @@ type UndeclaredTopicError struct {
 }
 
 func (e *UndeclaredTopicError) Error() string {
-	return "topic " + e.Topic + " is not declared; PUT /v1/topics/" + e.Topic + " first"
+	return "topic " + e.Topic + " is not declared: create it first"
 }
 
 // TakenError rejects a registration whose id belongs to a job of a different request, or to a cancelled job.
@@ -47,8 +47,7 @@ type TakenError struct {
 
 func (e *TakenError) Error() string {
 	if e.Cancelled {
-		return "the job " + e.ID + " was cancelled: POST /v1/jobs/" + e.ID +
-			"/revive to send it after all, or choose another id"
+		return "the job " + e.ID + " was cancelled: revive it to send it after all, or choose another id"
 	}
 	return "the id " + e.ID + " belongs to a different request: a repeated request must be identical in every field"
 }

@@ -136,7 +136,7 @@ func FromError(err error) *Problem {
 	case errors.Is(err, store.ErrContended):
 		return NewProblem(Contended, store.ErrContended.Error())
 	case errors.Is(err, store.ErrUnreadable):
-		return NewProblem(Unreadable, "the stored settings are not readable: replace all of them with PUT")
+		return NewProblem(Unreadable, "the stored settings are not readable: replace all of them")
 	case errors.Is(err, store.ErrExpired):
 		return NewProblem(Expired, "the job would expire before it is due: set expires_in")
 	case errors.Is(err, store.ErrStopping):

@@ -178,7 +178,7 @@
     e.preventDefault()
     e.stopImmediatePropagation()
     const dialog = make('dialog', {}, make('form', { method: 'dialog' }, make('p', { textContent: question }),
-      make('div', { className: 'actions' }, make('button', { textContent: 'Cancel' }),
+      make('div', { className: 'actions' }, make('button', { textContent: 'Go back' }),
         make('button', { value: 'yes', className: by?.className || 'primary', textContent: by?.textContent || 'OK' }))))
     dialog.onclose = () => {
       dialog.remove()

@@ -15,6 +15,8 @@ import (
 type action struct {
 	code              string
 	verb, doing, done string
+	// then says what follows for the jobs that are done.
+	then string
 	// states are those of the jobs that it selects, unless others are named.
 	states []client.State
 	// happens says what it does.
@@ -31,10 +33,13 @@ var unfinished = []client.State{client.Scheduled, client.Ready, client.Running}
 // editable are the fields of a job that an edit can change in many: bodies differ, and times are of one job.
 var editable = []string{"url", "headers", "delay", "retries", "ladder", "timeout", "expires_in", "labels"}
 
+// isDue says what is not known of jobs that are due.
+const isDue = "Due is not delivered: each job is sent as its lane and topic allow, and its page shows it"
+
 // actions are the actions of bulk work.
 var actions = []action{
 	{
-		code: client.ActionRevive, verb: "Revive", doing: "Reviving", done: "revived",
+		code: client.ActionRevive, verb: "Revive", doing: "Reviving", done: "revived", then: isDue,
 		states: []client.State{client.Dead}, paced: true, happens: []string{
 			"Each job is sent again with a fresh budget of retries, under the id that it has.",
 		},
@@ -53,7 +58,7 @@ var actions = []action{
 			"succeeds."},
 	},
 	{
-		code: client.ActionRun, verb: "Run", doing: "Running", done: "made due",
+		code: client.ActionRun, verb: "Run", doing: "Running", done: "made due", then: isDue,
 		states: []client.State{client.Scheduled}, paced: true, happens: []string{"The jobs are due as the pace " +
 			"allows, not at their own times. Jobs that are due earlier are left as they are."},
 	},
@@ -209,7 +214,10 @@ func leadOf(w *client.Work, now time.Time) (text, class string) {
 		if treated(w) > 0 {
 			text = outcome(w, a)
 			if took != "" {
-				text += " It took " + took
+				text += " It took " + took + "."
+			}
+			if w.Done > 0 {
+				text = strings.TrimSpace(text + " " + a.then)
 			}
 		}
 		if w.Failed > 0 {

@@ -32,7 +32,8 @@ func TestLeadOf_SaysHowFarWorkIs(t *testing.T) {
 		"No job matched.": {
 			Action: "run", State: "done", Total: new(int64(0)), EndedAt: began,
 		},
-		"1 of 1 job was made due. It took 5s.": {
+		"1 of 1 job was made due. It took 5s. Due is not delivered: each job is sent as its lane and topic allow, " +
+			"and its page shows it.": {
 			Action: "run", State: "done", Total: new(int64(1)), Done: 1, EndedAt: began.Add(5 * time.Second),
 		},
 		"7 of 9 jobs were edited, 2 " +

@@ -62,8 +62,7 @@ func startWork(v *web.Visit) (web.Answer, error) {
 		o.problem = found
 		return showOrder(v, s, o)
 	}
-	return web.Done(v.Path("work", started.ID), o.action.doing+
-		" has begun: it goes on in the server, also when you leave this page."), nil
+	return &web.Redirect{To: v.Path("work", started.ID)}, nil // the page says how far it is
 }
 
 // start starts work with a change.

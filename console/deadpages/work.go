@@ -193,7 +193,7 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 
 // asTheyAre returns the filter of the jobs of work without what the work, or what follows from it, has changed.
 func asTheyAre(w *client.Work, f filter.Filter) filter.Filter {
-	f.State, f.Reason, f.Status = nil, "", 0
+	f.State, f.Reason, f.Status, f.ErrorClass = nil, "", 0, ""
 	f.DueAfter, f.DueBefore, f.EndedAfter, f.EndedBefore = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	var change struct {
 		Labels json.RawMessage `json:"labels"`

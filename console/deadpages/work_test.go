@@ -61,7 +61,7 @@ func TestWork_RevivesAGroup(t *testing.T) {
 		started := startWork(site, "action", "revive", "lane", "down.example:443", "status",
 			"503", "reason", "exhausted", "rate", "2/s", "url", "https://fine.example/", "headers", "X-A: b")
 		page = site.Follow(started).OK()
-		require.Contains(t, consoletest.Text(page), "Reviving has begun")
+		require.Contains(t, consoletest.Text(page), "Begun by mia.")
 		site.Advance(5 * time.Second)
 		work, _, _ := strings.Cut(strings.TrimPrefix(started.Header().Get("Location"), "./"), "?")
 		page = site.Golden("work-done", work)
@@ -299,7 +299,7 @@ func TestOrder_StartsWorkOnce(t *testing.T) {
 		require.NotEqual(t, first.Header().Get("Location"), site.Post("work", other...).Header().Get("Location"),
 			"another count is another work")
 		site.Advance(10 * time.Minute)
-		require.Contains(t, consoletest.Text(site.Follow(site.Post("work", form...)).OK()), "Reviving has begun")
+		require.Contains(t, consoletest.Text(site.Follow(site.Post("work", form...)).OK()), "Begun by mia.")
 		site.Advance(10 * time.Second)
 		require.Contains(t, consoletest.Text(site.Get("work").OK()), "0 of 0 jobs",
 			"what was revived ended later than the count")

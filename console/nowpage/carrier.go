@@ -25,6 +25,7 @@ func (s *state) carrier() carrier {
 	case s.oldestLate() < overdue:
 		return carrier{KeepsUp: true, Text: "no job has been due for more than 5s"}
 	default:
-		return carrier{Text: "not known: late jobs may wait for the carrier, for workers or for their lanes"}
+		return carrier{Text: "not known while jobs are late: they may wait for it, for a worker or for their lane. " +
+			"If it stood still, no job would be delivered at a later time or tried again"}
 	}
 }

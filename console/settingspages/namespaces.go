@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/form"
@@ -33,12 +35,38 @@ type namespaceRow struct {
 	Here    bool // it is the page's
 }
 
-// pending returns the quota of unfinished jobs in words.
+// pending returns the unfinished jobs and their quota in words.
 func (r *namespaceRow) pending() string {
-	if r.Quota.Pending == 0 {
-		return ""
+	quota := ""
+	if r.Quota.Pending > 0 {
+		quota = words.Number(r.Quota.Pending)
 	}
-	return words.Number(r.Quota.Pending)
+	return ofQuota(usedOf(r.Usage)["quota.pending"], quota)
+}
+
+// bytesOf returns their size and its quota in words.
+func (r *namespaceRow) bytesOf() string {
+	return ofQuota(usedOf(r.Usage)["quota.bytes"], r.Quota.Bytes)
+}
+
+// ofQuota returns what is used of a quota; used is empty: it was not counted.
+func ofQuota(used, quota string) string {
+	if quota == "" {
+		return strings.TrimPrefix(used+", not bounded", ", ")
+	}
+	return strings.TrimPrefix(used+" of "+quota, " of ")
+}
+
+// usedOf returns what a namespace uses of the quotas of the form; nil: it was not counted.
+func usedOf(u *client.NamespaceUsage) map[string]string {
+	if u == nil {
+		return nil
+	}
+	return map[string]string{
+		"quota.pending": words.Number(u.Pending), "quota.bytes": words.Bytes(u.Bytes),
+		"quota.kept_bytes": words.Bytes(u.KeptBytes), "quota.settings": words.Number(u.Settings),
+		"quota.settings_bytes": words.Bytes(u.SettingsBytes),
+	}
 }
 
 // namespaceForm is the form of a namespace. Its name is a field of the page.
@@ -94,6 +122,11 @@ func typed(v *web.Visit, before form.Texts) form.Texts {
 func quotaForm(v *web.Visit, n *client.Namespace, errs web.FormErrors) formData {
 	texts := typed(v, namespaceForm.Texts(namespaceForm.Values(n.Raw)))
 	f := formData{errs, namespaceForm.Fields(texts, errs, quotaFields...), n.Revision}
+	for i, field := range f.Fields {
+		if used := usedOf(n.Usage)[field.Name]; used != "" {
+			f.Fields[i].Hint = "Used: " + used + ". " + field.Hint
+		}
+	}
 	if seen, err := v.Revision(); err == nil && errs.Status != http.StatusPreconditionFailed {
 		// what somebody else has stored since is not seen in a form that is refused for another reason
 		f.Revision = seen
@@ -128,6 +161,9 @@ func put(v *web.Visit, name string, revision int64) (web.FormErrors, error) {
 	return errs, err
 }
 
+// countedAtOnce is the number of namespaces whose use a list reads at the same time.
+const countedAtOnce = 4
+
 // namespaces lists the namespaces.
 func namespaces(v *web.Visit) (web.Answer, error) { return namespacesPage(v, web.FormErrors{}) }
 
@@ -139,6 +175,17 @@ func namespacesPage(v *web.Visit, errs web.FormErrors) (web.Answer, error) {
 		return nil, err
 	}
 	data := namespacesData{Pager: v.Pager(found.NextCursor), Form: newForm(v, errs)}
+	for part := range slices.Chunk(found.Items, countedAtOnce) {
+		var all sync.WaitGroup
+		for i := range part {
+			all.Go(func() {
+				if n, err := v.API.GetNamespace(v.Request.Context(), part[i].Name); err == nil {
+					part[i].Usage = n.Usage
+				}
+			})
+		}
+		all.Wait()
+	}
 	for _, n := range found.Items {
 		data.Rows = append(data.Rows,
 			namespaceRow{Namespace: n, Console: consoleOf(v, n.Name), Here: n.Name == v.Namespace})
@@ -236,21 +283,9 @@ func quotaText(n *client.Namespace) string {
 		parts = append(parts, n.Quota.Rate+" registrations")
 	}
 	if len(parts) == 0 {
-		return "The jobs of " + n.Name + " are on the store " + n.Store + ", without a quota." + usageText(n.Usage)
+		return "The jobs of " + n.Name + " are on the store " + n.Store + ", without a quota."
 	}
-	return "The jobs of " + n.Name + " are on the store " + n.Store + ", and it may have " + words.List(parts) + "." +
-		usageText(n.Usage)
-}
-
-// usageText says what a namespace uses; nil: it was not counted.
-func usageText(u *client.NamespaceUsage) string {
-	if u == nil {
-		return ""
-	}
-	return " It has " + words.Count(u.Pending, "unfinished job") + " with " + words.Bytes(u.Bytes) + ", " +
-		words.Bytes(u.KeptBytes) + " of ended jobs, and " +
-		words.Number(u.Settings) + " topics, lanes and schedules with settings of " +
-		words.Bytes(u.SettingsBytes) + "."
+	return "The jobs of " + n.Name + " are on the store " + n.Store + ", and it may have " + words.List(parts) + "."
 }
 
 // putNamespace sets the quota of a namespace, if it is as it was when the form was shown.

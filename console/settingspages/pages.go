@@ -58,7 +58,8 @@ func New(o Options) web.Pages {
 		Name:  "settingspages",
 		Files: files,
 		Funcs: template.FuncMap{
-			"pending": (*namespaceRow).pending, "who": (*tokenRow).who, "usedText": (*tokenRow).usedText,
+			"pending": (*namespaceRow).pending, "bytesOf": (*namespaceRow).bytesOf,
+			"who": (*tokenRow).who, "usedText": (*tokenRow).usedText,
 		},
 		Routes: []web.Route{
 			web.Get("settings", access.ReadService, p.settings),

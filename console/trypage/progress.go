@@ -16,7 +16,8 @@ type progress struct {
 	To         string // its lane, which is the URL's host and port unless the job names another one
 	Registered time.Time
 	Attempts   []attempt
-	Next       string // empty: it has ended
+	Next       string      // empty: it has ended
+	Remedy     *web.Remedy // ends what it waits for; nil: nothing does
 }
 
 // attempt is an attempt in words.
@@ -38,6 +39,9 @@ func newProgress(v *web.Visit, j *client.JobInfo) *progress {
 	}
 	if !j.State.Ended() {
 		p.Next = nextOf(j, v.Now)
+		if w := j.WaitingFor; w != nil {
+			p.Remedy = v.Remedy(w.Remedy)
+		}
 	}
 	return p
 }

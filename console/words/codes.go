@@ -52,7 +52,7 @@ var errorClasses = vocabulary{
 	"tls_expired":     "the receiver's certificate is expired or not yet valid",
 	"tls_name":        "the receiver's certificate is for another name",
 	"tls_authority":   "the authority of the receiver's certificate is not trusted",
-	"tls_version":     "there is no common TLS version",
+	"tls_version":     "the port does not speak TLS, or no common version of it",
 	"tls_client":      "the receiver rejected the client certificate, or requires one",
 	"http":            "the answer is not HTTP",
 	"too_large":       "the header of the answer is too large",

@@ -102,7 +102,7 @@ func checkRoom(set *documents.Set[*entry], namespace string, reserved bool) erro
 	}
 	return &job.LimitError{
 		What: of, Limit: limit,
-		Remedy: "revoke those that are not used: GET /v1/tokens has last_used_at",
+		Remedy: "revoke those that are not used: each has last_used_at",
 	}
 }
 
