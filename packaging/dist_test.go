@@ -36,7 +36,8 @@ func runDist(t *testing.T, license bool) string {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	fake := "#!/bin/sh\nfor a; do case $prev in -o) out=$a;; -tags|-ldflags) flags=\"$flags $a\";; esac; prev=$a; done\n" +
+	fake := "#!/bin/sh\nfor a; do case $prev in -o) out=$a;; -tags|-ldflags) flags=\"$flags $a\";; esac; " +
+		"prev=$a; done\n" +
 		`printf '%s/%s cgo %s %s%s%s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" "$GOEXPERIMENT" "$flags" >"$out"; ` +
 		`chmod 755 "$out"` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(fake), 0o700))
@@ -112,7 +113,7 @@ func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 			archive := filepath.Join(dist, name+".tar.gz")
 			require.Contains(t, sums, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256([]byte(read(t, archive))), name))
 			want := map[string]string{
-				name + "/ringback":       platform + " cgo 0 -mod=readonly validator_novalidatefn " +
+				name + "/ringback": platform + " cgo 0 -mod=readonly validator_novalidatefn " +
 					"-s -w -X main.version=v1.2.3",
 				name + "/README.md":      "readme",
 				name + "/docs/README.md": "index",
