@@ -109,7 +109,7 @@ func TestDead_LinksOfGroupsCountWhatTheyShow(t *testing.T) {
 		site.Advance(2 * time.Minute)
 		page := site.Get("dead").OK()
 		groups := regexp.MustCompile(`(?s)<td><span class="nobreak"><a href="\./([^"]+)">shop</a>.*?`+
-			`<td class="num">(\d+)</td>.*?href="\./([^"]+)">Revive.*?href="\./([^"]+)">Delete`).
+			`<td class="num"[^>]*>(\d+)</td>.*?href="\./([^"]+)">Revive.*?href="\./([^"]+)">Delete`).
 			FindAllStringSubmatch(page, -1)
 		require.Len(t, groups, 5)
 		text := func(link string) string { return consoletest.Text(site.Get(html.UnescapeString(link)).OK()) }

@@ -25,6 +25,7 @@ func Funcs() template.FuncMap {
 		"pill":     newPill,
 		"table":    newTable,
 		"stacked":  func(t Table) Table { t.Class += " stack"; return t },
+		"compact":  func(t Table) Table { t.Class += " compact"; return t },
 
 		"can":       (*View).Can,
 		"canTopic":  (*View).CanTopic,

@@ -40,6 +40,14 @@ func (s *service) pages(t *testing.T) (pages []pageCase) {
 // widest is the width of a page's content in pixels.
 const widest = `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`
 
+// highestRow is the height of the highest row of a list in pixels, and hiddenActions the number of the buttons in rows
+// that are beyond the edge of the screen.
+const (
+	highestRow    = `Math.max(0, ...[...document.querySelectorAll('table.compact tbody tr')].map(r => r.offsetHeight))`
+	hiddenActions = `[...document.querySelectorAll('table.compact :is(button, .button)')].
+filter(b => b.getBoundingClientRect().right > innerWidth).length`
+)
+
 func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "")
@@ -71,6 +79,9 @@ func TestPages_AreAccessibleInLightAndDarkAndFitNarrowScreens(t *testing.T) {
 		b.dark(false)
 		b.do(chromedp.EmulateViewport(360, 740))
 		assert.LessOrEqual(t, value[int](b, widest), 360, "%s scrolls sideways on a narrow screen", p.name)
+		b.do(chromedp.EmulateViewport(390, 740))
+		assert.Less(t, value[int](b, highestRow), 120, "%s: a row of a list is high on a narrow screen", p.name)
+		assert.Zero(t, value[int](b, hiddenActions), "%s: actions of rows are in sight on a narrow screen", p.name)
 		b.do(chromedp.ResetViewport())
 	}
 	requireLinksLead(t, b, links)
