@@ -248,10 +248,10 @@ func TestDeadGroups_AreNullWhereTheyAreNotGrouped(t *testing.T) {
 		{GroupKey: store.GroupKey{Lane: "m", ErrorClass: policy.ClassDNS}, Count: 2, ID: "b", EndedAt: morning},
 	}}
 	require.JSONEq(t, `{"items": [
-		{"topic": null, "lane": "l", "reason": null, "status": 503, "error_class": null, "count": 7, "sample": {"id": "a", "ended_at": `+
-		`"2030-01-31T08:00:00.000Z"}},
-		{"topic": null, "lane": "m", "reason": null, "status": null, "error_class": "dns", "count": 2, "sample": {"id": "b", "ended_at": `+
-		`"2030-01-31T08:00:00.000Z"}}
+		{"topic": null, "lane": "l", "reason": null, "status": 503, "error_class": null, "count": 7, `+
+		`"sample": {"id": "a", "ended_at": "2030-01-31T08:00:00.000Z"}},
+		{"topic": null, "lane": "m", "reason": null, "status": null, "error_class": "dns", "count": 2, `+
+		`"sample": {"id": "b", "ended_at": "2030-01-31T08:00:00.000Z"}}
 	], "exact": false, "scanned": 9}`,
 		call(t, handlerOf(f), http.MethodGet, "/v1/dead/groups?by=lane,status", "").Body.String())
 }

@@ -88,7 +88,8 @@ func (o *Buffer) bytes(name string, b []byte) {
 	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), b), '"')
 }
 
-// Groups writes groups of jobs. Fields that do not make the groups are null, and so is the status or the error class of jobs that have none.
+// Groups writes groups of jobs. Fields that do not make the groups are null, and so is the status or the error class of
+// jobs that have none.
 func (o *Buffer) Groups(all store.Groups) {
 	Objects(o, "items", all.Groups, func(g *store.Group) {
 		o.TextOrNull("topic", g.Topic)

@@ -113,7 +113,8 @@ func (p *lanePage) readHeld(v *web.Visit) error {
 	if p.Row.Ready == 0 && p.Row.Breaker == "closed" && p.Row.cooling(v.Now).IsZero() {
 		return nil
 	}
-	held, err := v.API.TroubledLanes(v.Request.Context(), client.TroubledQuery{Topic: p.Owner.Topic, Lane: p.Owner.Lane})
+	held, err := v.API.TroubledLanes(v.Request.Context(),
+		client.TroubledQuery{Topic: p.Owner.Topic, Lane: p.Owner.Lane})
 	if err != nil {
 		return err
 	}
