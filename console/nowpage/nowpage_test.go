@@ -122,7 +122,7 @@ func TestNow_NamesReceiversInTrouble(t *testing.T) {
 		require.NoError(t, err)
 		site.Get("").OK()
 		register(site, "pay", "down.example", 12)
-		register(site, "crm", "busy.example", 2)
+		register(site, "crm", "busy.example", 1)
 		register(site, "mail", "fine.example", 3)
 		site.Advance(5 * time.Second)
 		register(site, "order", "fine.example", 3)
