@@ -76,26 +76,27 @@ type Options struct {
 
 // Dispatcher registers jobs and delivers them.
 type Dispatcher struct {
-	opts      Options
-	log       *slog.Logger
-	healthLog logs.Limited
-	store     *reportingStore
-	live      *livetail.Hub
-	ends      *endWaiters
-	sealer    *secrets.Sealer
-	policies  *documents.Policies
-	carrier   *carrier.Carrier // nil with RegisterOnly, as pool
-	pool      *pool.Pool
-	internal  *internaljobs.Runner
-	puller    *pull.Puller
-	handled   []string   // the topics of Handle
-	handling  sync.Mutex // makes calls of Handle follow one another
-	state     atomic.Int32
-	quotas    *namespaceQuotas
-	closing   sync.Once
-	quit      chan struct{} // closed by Close
-	ended     chan struct{} // closed when Run has ended, or never will begin
-	schedules *schedules.Service
+	opts        Options
+	log         *slog.Logger
+	healthLog   logs.Limited
+	healthLines chan healthLine
+	store       *reportingStore
+	live        *livetail.Hub
+	ends        *endWaiters
+	sealer      *secrets.Sealer
+	policies    *documents.Policies
+	carrier     *carrier.Carrier // nil with RegisterOnly, as pool
+	pool        *pool.Pool
+	internal    *internaljobs.Runner
+	puller      *pull.Puller
+	handled     []string   // the topics of Handle
+	handling    sync.Mutex // makes calls of Handle follow one another
+	state       atomic.Int32
+	quotas      *namespaceQuotas
+	closing     sync.Once
+	quit        chan struct{} // closed by Close
+	ended       chan struct{} // closed when Run has ended, or never will begin
+	schedules   *schedules.Service
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
@@ -132,7 +133,8 @@ func New(opts Options) (*Dispatcher, error) {
 		log:  log,
 		live: livetail.New(opts.Store, log),
 
-		healthLog: logs.Limited{Logger: log, Burst: maxHealthLines},
+		healthLog:   logs.Limited{Logger: log, Burst: maxHealthLines},
+		healthLines: make(chan healthLine, maxHealthLines),
 
 		ends: newEndWaiters(opts.Store, opts.OneProcess, log),
 
@@ -202,6 +204,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		carrying.Go(func() { d.Registry.Run(ctx) })
 	}
 	carrying.Go(func() { d.puller.Run(ctx) })
+	carrying.Go(func() { d.runHealthLog(ctx) })
 	if d.opts.RegisterOnly {
 		<-ctx.Done()
 		carrying.Wait()
