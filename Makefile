@@ -97,7 +97,7 @@ test: deps bin/testreport ## install what is missing, then run the tests under t
 	@$(if $(filter ./...,$(PKG)),$(GO) -C tools test ./testreport)
 
 .PHONY: test-all
-test-all: LEVEL := -tags=testall
+test-all: LEVEL := -tags=testall,$(TAGS)
 test-all: deps bin/testreport ## for releases: the same with every engine and larger numbers, about half an hour
 	@$(call tests,)
 

@@ -34,7 +34,8 @@ func TestDead_IsAShortFormOfWork(t *testing.T) {
 			Status: 503, Ended: store.TimeRange{After: after, Before: after.Add(time.Hour)},
 		}},
 		`{"label": ["a:b", "c:d"], "id_prefix": "o", "error_class": "any", ` +
-			`"created_after": "2030-01-31T08:00:00Z", "due_before": "2030-01-31T08:00:00Z", "lane": "l"}`: {filter: store.Filter{
+			`"created_after": "2030-01-31T08:00:00Z", ` +
+			`"due_before": "2030-01-31T08:00:00Z", "lane": "l"}`: {filter: store.Filter{
 			Labels: []store.Label{{Key: "a", Value: "b"}, {Key: "c", Value: "d"}}, IDPrefix: "o", Lane: "l",
 			ErrorClass: store.AnyError,
 			Created:    store.TimeRange{After: after}, Due: store.TimeRange{Before: after},

@@ -11,8 +11,8 @@
 //	in      where a flag goes: query, body, data (a job's body), headers, assignments, file, revision (If-Match), none
 //	field   the name of the parameter or the member
 //
-// The others have a method Run, which gets the session and the request of the command (environment.go), or its printer
-// if it calls no server.
+// The others have a method RunCommand, which gets the session and the request of the command (environment.go), or its
+// printer if it calls no server.
 //
 // What a command, a flag or an argument says is the comment of its field, which make generate copies to texts.go: first
 // the help. An indented line is an example that works. Others begin with a label:

@@ -33,7 +33,10 @@ func Parse(k *kong.Kong, args []string, prepare func(*kong.Context) error) (*kon
 		return c, c.Error
 	}
 	if slices.ContainsFunc(c.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag == k.Model.HelpFlag }) {
-		return c, errors.Join(ErrPrinted, c.PrintUsage(false))
+		if err := c.PrintUsage(false); err != nil {
+			return c, err
+		}
+		return c, ErrPrinted
 	}
 	if err := c.Reset(); err != nil {
 		return c, err

@@ -12,7 +12,7 @@
 // Pages are rendered on the server and work without JavaScript. Their live blocks are rendered again every few seconds
 // while somebody watches, once for all who watch the same page with the same token, and sent as server-sent events when
 // they changed. The content security policy allows scripts and styles of this server only. Every value is escaped by
-// html/template.
+// the templates, which are html/template without methods.
 //
 // Package web has what pages are made of; the packages of pages are below this one. The handler is safe for concurrent
 // use.

@@ -73,5 +73,6 @@ func (d *Dispatcher) writeHealth(line healthLine, more ...slog.Attr) {
 	if line.suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", line.suppressed))
 	}
-	d.healthLog.Logger.LogAttrs(context.Background(), level, message, attrs...) //nolint:sloglint // one of two constants
+	//nolint:sloglint // one of two constants
+	d.healthLog.Logger.LogAttrs(context.Background(), level, message, attrs...)
 }

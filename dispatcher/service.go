@@ -26,8 +26,8 @@ type OtherStore struct {
 }
 
 // Service serves namespaces on one store or several. Each store has its own Dispatcher, with its own carrier, pool and
-// caches, so that a store that is down or slow does not affect the namespaces of the others. Tokens and namespaces are on
-// the main store. It is safe for concurrent use.
+// caches, so that a store that is down or slow does not affect the namespaces of the others. Tokens and namespaces are
+// on the main store. It is safe for concurrent use.
 type Service struct {
 	*tenancy.Registry
 

@@ -434,7 +434,8 @@ func TestService_StopsWhenAStoreStopsEarly(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		require.NoError(t, eu.Run(ctx))
-		err := dispatcher.NewService(main, []dispatcher.OtherStore{{Name: "eu", Dispatcher: eu}}, opts.Logger).Run(t.Context())
+		others := []dispatcher.OtherStore{{Name: "eu", Dispatcher: eu}}
+		err := dispatcher.NewService(main, others, opts.Logger).Run(t.Context())
 		require.EqualError(t, err, "store eu: a dispatcher runs once")
 	})
 }

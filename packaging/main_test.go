@@ -56,7 +56,7 @@ func buildAndRun(m *testing.M) int {
 	binary = filepath.Join(dir, "ringback")
 	build := testkit.GoCommand(ctx, "build", "-ldflags=-dumpdep", "-o", binary, "../cmd/ringback")
 	if links, err = build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, links)
+		fmt.Fprintf(os.Stderr, "build ringback: %v\n%s", err, links[max(0, len(links)-4096):])
 		return 1
 	}
 	return m.Run()

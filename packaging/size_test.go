@@ -21,7 +21,7 @@ func TestBuilds_HaveTheTagOfTheTests(t *testing.T) {
 	require.True(t, found)
 	tag, _, _ := strings.Cut(rest, "\n")
 	require.Contains(t, read(t, "../Makefile"), "\nTAGS  := "+tag+"\n")
-	for _, file := range []string{"../Dockerfile", "dist", "../bench/bench.go"} {
+	for _, file := range []string{"../Dockerfile", "dist", "../bench/bench.go", "../e2e/main_test.go"} {
 		require.Contains(t, read(t, file), tag, file)
 	}
 }

@@ -155,7 +155,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	if err == nil {
 		command, err = cli.Parse(parser, args, func(c *kong.Context) error {
 			if hasVersionFlag(c) {
-				fmt.Fprintln(stdout, versionLine())
+				if _, err := fmt.Fprintln(stdout, versionLine()); err != nil {
+					return err
+				}
 				return cli.ErrPrinted
 			}
 			return set.readFile(c)

@@ -34,7 +34,7 @@ func (q *topicQueue) len() int {
 	return n
 }
 
-// laneQueue holds lanes of one health. Woken lanes take turns with backlogged ones: a job in a lane without others does
+// laneQueue holds lanes. Woken ones take turns with backlogged ones: a job in a lane without others does
 // not wait for every lane with a backlog, and neither kind starves.
 type laneQueue struct {
 	woken, backlogged fifo[*Lane]

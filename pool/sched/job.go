@@ -99,6 +99,9 @@ func (s *Scheduler) assign(jobs []*Job, now time.Time) (start []*Job) {
 	for _, j := range jobs {
 		s.queue(j, now)
 	}
+	for _, j := range jobs { // when all of a lane are queued: whether it has one alone decides its turn
+		s.updateReady(j.Lane)
+	}
 	start = make([]*Job, 0, len(jobs))
 	var served *Topic
 	for _, j := range jobs {

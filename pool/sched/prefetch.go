@@ -12,7 +12,7 @@ import (
 const (
 	// maxPrefetch bounds the jobs of a topic that wait for a worker.
 	maxPrefetch = 1024
-	// prefetchTime is in what time prefetched jobs are attempted at least, if all of them go on as measured.
+	// prefetchTime is the least time whose attempts are prefetched.
 	prefetchTime = 50 * time.Millisecond
 	// maxBatchedSettlements is how many settlements are batched at most while workers have prefetched jobs.
 	maxBatchedSettlements = 128
@@ -61,14 +61,13 @@ func (q *topicQueue) prefetchLimit(s *Scheduler, topicPolicy policy.Topic, room 
 	return min(t.prefetchTarget, max(0, free/2))
 }
 
-// queue lets a claimed job wait for a worker.
+// queue lets a claimed job wait for a worker. The caller calls updateReady of its lane.
 func (s *Scheduler) queue(j *Job, now time.Time) {
 	l := j.Lane
 	j.queuedAt = now
 	l.prefetched.push(j)
 	l.shard.withPrefetch[l] = struct{}{}
 	s.countPrefetched(l, 1)
-	s.updateReady(l)
 }
 
 func (s *Scheduler) countPrefetched(l *Lane, n int) {
@@ -116,8 +115,8 @@ func (s *Scheduler) startOf(l *Lane, topicPolicy policy.Topic, now time.Time) *J
 
 // Next returns the job that a worker goes on with after another: the next of the same lane, whose connection is idle
 // now, for up to maxLaneBatch jobs in a row, else one of the lane whose turn it is. The worker leaves the topic when it
-// is nil: there is no job, or the topic has more workers than it may. A lane without a backlog is served before a row
-// goes on.
+// is nil: there is no job, or the topic has more workers than it may. A row ends when a lane without
+// a backlog waits: such lanes take every second turn.
 func (s *Scheduler) Next(after *Job, now time.Time) *Job {
 	l := after.Lane
 	t := l.topic

@@ -236,7 +236,7 @@ func TestScheduler_RandomSequences(t *testing.T) {
 					p.add()
 				}
 				for range 12 {
-					p.now = p.now.Add(time.Millisecond)
+					p.now = p.now.Add(5 * time.Millisecond)
 					for range len(p.running) {
 						p.end(0, policy.Result{Status: 200})
 						p.check()

@@ -273,6 +273,7 @@ func TestNext_GoesOnWithItsLaneForOneTurn(t *testing.T) {
 			f.s.queue(&Job{Lane: f.s.Lane(of)}, f.now)
 		}
 		f.s.Lane(of).slots = 64
+		f.s.updateReady(f.s.Lane(of))
 	}
 	var turns []string
 	for j := jobs[0]; j != nil; j = f.s.Next(j, f.now) {
@@ -298,6 +299,7 @@ func TestNext_ServesAWokenLaneBeforeItGoesOn(t *testing.T) {
 		for range jobs {
 			f.s.queue(&Job{Lane: f.s.Lane(lane)}, f.now)
 		}
+		f.s.updateReady(f.s.Lane(lane))
 	}
 	var served string
 	for j := f.s.Next(first, f.now); j != nil; j = f.s.Next(j, f.now) {
