@@ -84,7 +84,10 @@ func CountAttempts(items []Settlement, refused []error, hasHealth func(job.Queue
 			continue
 		}
 		c.Failed++
-		c.Newest = policy.Failure{JobID: s.Ref.ID, Status: max(0, s.Attempt.Status), Class: s.Attempt.ErrorClass}
+		c.Newest = policy.Failure{JobID: s.Ref.ID, Class: s.Attempt.ErrorClass}
+		if s.Attempt.ErrorClass == policy.ClassNone {
+			c.Newest.Status = max(0, s.Attempt.Status)
+		}
 	}
 	return counts
 }

@@ -82,7 +82,8 @@ local function apply(index, item, member, line, r)
     else
       r.failed = increment(r.failed)
       q.failed = (q.failed or 0) + 1
-      q.failure = item.status .. ' ' .. (match(line, ',"c":"([%w_]+)"') or '-') .. ' ' .. match(member, '[^/]*$')
+      q.failure = (find(item.answer, '^[1-9]') and item.answer .. ' -' or item.answer == '0' and '0 -' or '0 ' .. item.answer) ..
+        ' ' .. match(member, '[^/]*$')
     end
     if r.rest ~= '' then
       r.rest = ' ' .. item.answer .. (match(r.rest, '^ %S+(.*)$') or r.rest)
