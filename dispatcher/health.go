@@ -45,7 +45,14 @@ func (d *Dispatcher) runHealthLog(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			for {
+				select {
+				case line := <-d.healthLines:
+					d.writeHealth(line)
+				default:
+					return
+				}
+			}
 		case line := <-d.healthLines:
 			var waiting []slog.Attr
 			counting, cancel := context.WithTimeout(ctx, waitingTimeout)

@@ -174,10 +174,10 @@ func (d *Dispatcher) Topics(ctx context.Context, namespace, after string, limit 
 // TopicStats returns the counts of topics, in order of name.
 func (d *Dispatcher) TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error) {
 	all, err := d.store.TopicStats(ctx, filter)
-	if err != nil || len(all) == 0 {
-		return nil, err
+	if err != nil || len(all) == 0 || filter.NamesOnly || store.IsInternal(all[0].Topic) && len(all) == 1 {
+		return all, err
 	}
-	of := store.HealthFilter{Namespace: filter.Namespace, Limit: store.MaxBatch}
+	of := store.HealthFilter{Namespace: filter.Namespace}
 	if len(filter.Topics) == 1 {
 		of.Topic = filter.Topics[0]
 	}
@@ -190,12 +190,11 @@ func (d *Dispatcher) TopicStats(ctx context.Context, filter store.StatsFilter) (
 
 // countFailing counts the lanes whose receiver fails, by topic.
 func (d *Dispatcher) countFailing(ctx context.Context, filter store.HealthFilter) (map[string]int64, error) {
+	filter.FailingAt, filter.Limit = time.Now(), store.MaxBatch
 	lanes, err := d.store.ListHealth(ctx, filter)
-	counts, now := make(map[string]int64), time.Now()
+	counts := make(map[string]int64)
 	for _, l := range lanes {
-		if l.Health.Failing(now) {
-			counts[l.Queue.Topic]++
-		}
+		counts[l.Queue.Topic]++
 	}
 	return counts, err
 }
@@ -206,7 +205,7 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 	if err != nil {
 		return totals, err
 	}
-	failing, err := d.countFailing(ctx, store.HealthFilter{Namespace: namespace, Limit: store.MaxBatch})
+	failing, err := d.countFailing(ctx, store.HealthFilter{Namespace: namespace})
 	for topic, n := range failing {
 		if !store.IsInternal(topic) {
 			totals.LanesFailing += n

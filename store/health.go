@@ -27,13 +27,15 @@ type HealthChange struct {
 // HealthFilter selects lanes that have health.
 type HealthFilter struct {
 	Namespace string
-	Topic     string // empty: all
-	Limit     int    // at most MaxBatch
+	Topic     string    // empty: all
+	FailingAt time.Time // only lanes whose receiver fails at this time; zero: all that have health
+	Limit     int       // at most MaxBatch
 }
 
-// Selects reports whether the filter selects a lane.
-func (f *HealthFilter) Selects(q job.Queue) bool {
-	return q.Namespace == f.Namespace && (f.Topic == "" || q.Topic == f.Topic)
+// Selects reports whether the filter selects a lane by its health.
+func (f *HealthFilter) Selects(q job.Queue, h *policy.Health) bool {
+	return q.Namespace == f.Namespace && (f.Topic == "" || q.Topic == f.Topic) &&
+		(f.FailingAt.IsZero() || h.Failing(f.FailingAt))
 }
 
 // First sorts lanes by Since, and by name, and returns the first.

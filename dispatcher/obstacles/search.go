@@ -160,7 +160,7 @@ func (s *search) newTopic(counts store.TopicStats) *topic {
 func (s *search) readFailing(ctx context.Context) error {
 	now := time.Now()
 	all, err := s.opts.Store.ListHealth(ctx, store.HealthFilter{
-		Namespace: s.filter.Namespace, Topic: s.filter.Topic, Limit: store.MaxBatch,
+		Namespace: s.filter.Namespace, Topic: s.filter.Topic, FailingAt: now, Limit: store.MaxBatch,
 	})
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *search) readFailing(ctx context.Context) error {
 	s.exact = s.exact && len(all) < store.MaxBatch
 	all = slices.DeleteFunc(all, func(l store.LaneHealth) bool {
 		name := l.Queue.Topic
-		return !l.Health.Failing(now) || store.IsInternal(name) || s.filter.Shown != nil && !s.filter.Shown(name)
+		return store.IsInternal(name) || s.filter.Shown != nil && !s.filter.Shown(name)
 	})
 	if len(all) == 0 {
 		return nil

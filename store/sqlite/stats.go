@@ -293,7 +293,7 @@ func (s *Store) ListHealth(ctx context.Context, f store.HealthFilter) (all []sto
 	err = s.count(ctx, func(u *unit.Unit, _ *int) error {
 		all = nil
 		for q := range u.Mem.Unhealthy {
-			if f.Selects(q.Name) {
+			if f.Selects(q.Name, q.Health) {
 				all = append(all, store.LaneHealth{Queue: q.Name, Health: q.Health})
 			}
 		}

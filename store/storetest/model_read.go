@@ -314,7 +314,7 @@ func (s *modelShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]st
 	defer s.model.mu.Unlock()
 	var all []store.LaneHealth
 	for name, q := range s.queues {
-		if q.health != nil && f.Selects(name) {
+		if q.health != nil && f.Selects(name, q.health) {
 			all = append(all, store.LaneHealth{Queue: name, Health: q.health})
 		}
 	}

@@ -104,6 +104,13 @@ var healthCases = []testCase{
 			}
 			require.Equal(s, some, lanes)
 		}
+		s.queue = s.laneQueue(1) // the second
+		last := s.settleSome("more-", 0, 2).Health[0].After.Last
+		failing, err := s.shard().ListHealth(s.Context(),
+			store.HealthFilter{Namespace: s.queue.Namespace, FailingAt: last, Limit: 1})
+		require.NoError(s, err)
+		require.Len(s, failing, 1, "others that do not fail take no place")
+		require.Equal(s, s.queue, failing[0].Queue)
 	}},
 	{"a repeat answers as the first, and a claim without settlements has none", func(s *suite) {
 		s.insertNew(s.entry("a"))

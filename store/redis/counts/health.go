@@ -28,7 +28,7 @@ func (s *Counts) ListHealth(ctx context.Context, f store.HealthFilter) (all []st
 		health := layout.Strs(lines.Val())
 		for i, name := range layout.Strs(names.Val()) {
 			q, ok := layout.ParseQueue(name)
-			if h := store.ParseHealth(health[i]); ok && h != nil && f.Selects(q) {
+			if h := store.ParseHealth(health[i]); ok && h != nil && f.Selects(q, h) {
 				all = append(all, store.LaneHealth{Queue: q, Health: h})
 			}
 		}
