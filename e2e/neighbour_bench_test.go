@@ -108,7 +108,6 @@ func (n neighbour) measure(b *testing.B) {
 	}
 
 	ctx, stop := context.WithCancel(b.Context())
-	defer stop()
 	var clients sync.WaitGroup
 	defer clients.Wait()
 	defer stop()
@@ -183,7 +182,7 @@ func (n neighbour) repeat(ctx context.Context, b *testing.B, p *process) {
 	}
 }
 
-// request makes one request on a connection of its own, and reads the answer to its end. The status is 0 without an
+// request makes one request on a new connection, and reads the answer to its end. The status is 0 without an
 // answer.
 func (n neighbour) request(ctx context.Context, p *process) (status int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))

@@ -94,12 +94,14 @@ func CountAttempts(items []Settlement, refused []error, hasHealth func(job.Queue
 	return counts
 }
 
-// Failing reports whether the receiver failed before and after the change, each by the time of its last attempt.
+// Failing reports whether the receiver failed before and after the change, each by the time of its last attempt. A
+// receiver that failed and fails again has not recovered because time has passed.
 func (c *HealthChange) Failing() (before, after bool) {
+	before = c.Before != nil && c.Before.Failing(c.Before.Last)
 	if c.After != nil {
-		after = c.After.Failing(c.After.Last)
+		after = c.After.Failing(c.After.Last) || before && c.After.InRow > 0
 	}
-	return c.Before != nil && c.Before.Failing(c.Before.Last), after
+	return before, after
 }
 
 // MaxHealthScan bounds the lanes that ListHealth looks at.

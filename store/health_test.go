@@ -24,3 +24,15 @@ func TestParseHealth_ReadsWhatFormatHealthWrites(t *testing.T) {
 		require.Nil(t, store.ParseHealth(none), none)
 	}
 }
+
+func TestHealthChange_NeedsADeliveryForARecovery(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	failing := (*policy.Health)(nil).After(now, policy.HealthCount{Delivered: 2, Failed: 3}, policy.Failure{JobID: "a"})
+	later := now.Add(10 * time.Minute)
+	for count, fails := range map[policy.HealthCount]bool{{Failed: 1}: true, {Delivered: 1}: false} {
+		change := store.HealthChange{Before: failing, After: failing.After(later, count, policy.Failure{JobID: "b"})}
+		before, after := change.Failing()
+		require.True(t, before)
+		require.Equal(t, fails, after)
+	}
+}
