@@ -89,6 +89,7 @@ func (r *Recorder) Attempt(n int, result *policy.Result, verdict policy.Verdict)
 func (r *Recorder) Settlement(e *AttemptEvent, span Span) store.Settlement {
 	item := store.Settlement{
 		Ref: e.Job.Ref(), Queue: e.Job.Queue, Lease: e.Job.Lease, Verdict: e.Verdict, Attempt: e.Record,
+		Late: e.Late,
 	}
 	if e.Verdict.Kind == policy.Delivered || e.Verdict.Kind == policy.Dead {
 		item.Outbox = r.Outbox(e, span)

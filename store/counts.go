@@ -36,6 +36,10 @@ type Counts interface {
 	// ListHealth returns lanes that have health, in order of its Since. Its cost grows with the lanes of the namespace
 	// that have some; of many it looks at the first MaxHealthScan.
 	ListHealth(ctx context.Context, filter HealthFilter) ([]LaneHealth, error)
+
+	// ReadHistory returns the history of each of some topics of a namespace, in their order, at most MaxBatch. The name
+	// AllTopics is the sum of the namespace. Settlements count in the minute and the hour in which they were written.
+	ReadHistory(ctx context.Context, namespace string, topics []string) ([]History, error)
 }
 
 // StatsFilter selects topics of a namespace: those listed, or a page of all.

@@ -21,6 +21,8 @@ type Settlement struct {
 	// job.KindReleased (for the verdict Released) changes none of them. An empty Kind, for a job that dies without a
 	// request, appends and counts nothing. Of a job that is marked as cancelled, it is CancelledAttempt.
 	Attempt job.Attempt
+	// Late is the lateness of the attempt, as ClaimedJob.Late says, for the history.
+	Late time.Duration
 	// Outbox lists jobs to write to the outbox in the same step, such as callbacks. They are dropped when the
 	// settlement is refused, and when the job is marked as cancelled and therefore does not end as the verdict says.
 	Outbox []NewJob

@@ -43,6 +43,12 @@ type TroubledLane struct {
 	Receiver
 }
 
+// WorstLane is a lane of which attempts failed.
+type WorstLane struct {
+	Lane string `api:"lane,always"`
+	Receiver
+}
+
 // Receiver is what the attempts of a lane tell of its receiver.
 type Receiver struct {
 	// Health is that of the receiver. Null: no attempt failed, or an hour of deliveries or two days have passed since.

@@ -88,6 +88,9 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"TopicState": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].TopicState(ctx, "default", "orders", policy.Rate{})
 	},
+	"ReadHistory": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].ReadHistory(ctx, "default", []string{"t"})
+	},
 	"ListHealth": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].ListHealth(ctx, store.HealthFilter{Namespace: "default", Limit: 1})
 	},

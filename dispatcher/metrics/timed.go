@@ -209,6 +209,12 @@ func (s timedShard) TopicState(
 	})
 }
 
+func (s timedShard) ReadHistory(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	return timed(ctx, s.m, "read_history", func() ([]store.History, error) {
+		return s.next.ReadHistory(ctx, namespace, topics)
+	})
+}
+
 func (s timedShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
 	return timed(ctx, s.m, "list_health", func() ([]store.LaneHealth, error) { return s.next.ListHealth(ctx, f) })
 }

@@ -470,6 +470,12 @@ func (s gateShard) TopicState(
 	})
 }
 
+func (s gateShard) ReadHistory(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	return call(ctx, s.p, s.number, "ReadHistory", func(ctx context.Context) ([]store.History, error) {
+		return s.next.ReadHistory(ctx, namespace, topics)
+	})
+}
+
 func (s gateShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.LaneHealth, error) {
 	return call(ctx, s.p, s.number, "ListHealth", func(ctx context.Context) ([]store.LaneHealth, error) {
 		return s.next.ListHealth(ctx, f)

@@ -108,6 +108,17 @@ func (r *Router) ListHealth(ctx context.Context, f store.HealthFilter) ([]store.
 	return f.First(all), err
 }
 
+// ReadHistory adds up the shards' histories of topics, in their order.
+func (r *Router) ReadHistory(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	parts, err := readShards(r, func(shard store.Shard) ([]store.History, error) {
+		return shard.ReadHistory(ctx, namespace, topics)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return store.SumHistories(topics, parts), nil
+}
+
 // readShards reads rows from all shards concurrently, and returns them in order of the shards.
 func readShards[T any](r *Router, read func(store.Shard) ([]T, error)) ([]T, error) {
 	parts := make([][]T, len(r.shards))

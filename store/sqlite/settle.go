@@ -97,7 +97,8 @@ func settleAttempt(u *unit.Unit, item *store.Settlement, written *settlement) (r
 		}
 		return nil, nil
 	}
-	verdict := item.Verdict
+	verdict, counts := item.Verdict, store.CountSettlement(item, h.Cancel)
+	u.CountHistory(item.Queue, &counts)
 	u.ApplyLaneChange(h.Queue, item.LaneChange)
 	to := h.Progress
 	if entry := written.entry; entry != "" {

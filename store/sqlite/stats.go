@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -286,6 +287,33 @@ func (s *Store) TopicState(
 		return nil
 	})
 	return state, err
+}
+
+// ReadHistory implements store.Counts. It reads the database.
+func (s *Store) ReadHistory(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	all := make([]store.History, len(topics))
+	err := s.db.Read(ctx, "read history", func(ctx context.Context, c *db.Conn) error {
+		for i, topic := range topics {
+			all[i] = store.History{Topic: topic}
+			err := c.Query(ctx, table.ReadHistory, func(v []driver.Value) error {
+				b := store.HistoryBucket{At: clock.Time(db.Int(v[1]))}
+				for k, n := range b.Numbers() {
+					*n = db.Int(v[2+k])
+				}
+				if db.Int(v[0]) == time.Hour.Milliseconds() {
+					all[i].Hours = append(all[i].Hours, b)
+				} else {
+					all[i].Minutes = append(all[i].Minutes, b)
+				}
+				return nil
+			}, namespace, topic)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // ListHealth implements store.Counts. It reads memory.

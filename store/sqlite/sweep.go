@@ -58,6 +58,9 @@ func (s *sweep) sweep() error {
 	}
 	s.dropThrottles()
 	s.dropHealth()
+	if err := s.dropHistory(); err != nil {
+		return err
+	}
 	if err := s.removeLanes(); err != nil {
 		return err
 	}
@@ -121,6 +124,19 @@ func (s *sweep) dropHealth() {
 			s.SetHealth(q, nil)
 		}
 	}
+}
+
+// dropHistory drops minutes and hours that nobody reads any more.
+func (s *sweep) dropHistory() error {
+	for span, n := range map[time.Duration]int64{time.Minute: store.HistoryMinutes, time.Hour: store.HistoryHours} {
+		ms := span.Milliseconds()
+		dropped, err := s.Change(table.DropHistory, ms, s.Now.Millis-n*ms, int64(s.limit))
+		if err != nil {
+			return err
+		}
+		s.result.More = s.result.More || dropped == int64(s.limit)
+	}
+	return nil
 }
 
 // exceeds reports whether the oldest of the retained jobs must go: for their number, for their bytes or for its age.

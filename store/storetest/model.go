@@ -56,6 +56,7 @@ type modelShard struct {
 	forgotten map[string]store.TopicStats
 	// permits and alarms are of topics that this shard keeps.
 	permits     map[topicName]window
+	history     map[topicName]*store.History
 	alarms      map[topicName]bool
 	hasTTL      bool // a job has, or had, a time to live
 	outbox      []store.NewJob
@@ -102,6 +103,7 @@ func NewModel(o ModelOptions) *Model {
 			forgotten: make(map[string]store.TopicStats),
 			settings:  newSettings(o.CountRevisions),
 			permits:   make(map[topicName]window),
+			history:   make(map[topicName]*store.History),
 			alarms:    make(map[topicName]bool),
 			wakeups:   make(map[string]*wakeups),
 			changed:   make(chan struct{}),

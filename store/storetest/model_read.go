@@ -320,3 +320,20 @@ func (s *modelShard) ListHealth(ctx context.Context, f store.HealthFilter) ([]st
 	}
 	return f.First(all), nil
 }
+
+// ReadHistory returns the history of topics.
+func (s *modelShard) ReadHistory(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	if _, err := s.model.open(ctx); err != nil {
+		return nil, err
+	}
+	defer s.model.mu.Unlock()
+	var all []store.History
+	for _, topic := range topics {
+		one := store.History{Topic: topic}
+		if h := s.history[topicName{namespace, topic}]; h != nil {
+			one.Merge(h)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}

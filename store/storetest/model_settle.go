@@ -67,6 +67,8 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 		}
 		return nil
 	}
+	counts := store.CountSettlement(&item, r.job.CancelRequested)
+	s.countHistory(q.name, &counts, now)
 	freed := s.blocked(q, now)
 	s.changeLane(q, item.LaneChange, now)
 	if item.Attempt.Kind != "" {
@@ -114,6 +116,24 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	}
 	s.reschedule(q, now, true)
 	return nil
+}
+
+// countHistory adds to the history of a topic and of its namespace.
+func (s *modelShard) countHistory(q job.Queue, counts *store.HistoryCounts, now time.Time) {
+	if isInternal(q.Topic) || *counts == (store.HistoryCounts{}) {
+		return
+	}
+	for _, topic := range []string{q.Topic, store.AllTopics} {
+		name := topicName{q.Namespace, topic}
+		if s.history[name] == nil {
+			s.history[name] = &store.History{Topic: topic}
+		}
+		s.history[name].Merge(&store.History{
+			Minutes: []store.HistoryBucket{{At: now.Truncate(time.Minute), HistoryCounts: *counts}},
+			Hours:   []store.HistoryBucket{{At: now.Truncate(time.Hour), HistoryCounts: *counts}},
+		})
+		*s.history[name] = s.history[name].Recent(now)
+	}
 }
 
 // end ends a job.

@@ -23,11 +23,13 @@ func (p *engineAndModel) compareReads(t *rapid.T) {
 		p.samePutLanes(topic)
 		p.sameTopicState(topic)
 		p.sameHealth(topic)
+		p.sameHistory(topic)
 	}
 	for _, q := range p.queues {
 		p.sameQueueState(q)
 	}
 	p.sameHealth("")
+	p.sameHistory(store.AllTopics)
 	p.sameTotals()
 	p.sameUsage()
 }
@@ -164,11 +166,15 @@ func (p *engineAndModel) equalHealth(a, b *policy.Health) bool {
 
 // sameHealth compares the lists of lanes with health.
 func (p *engineAndModel) sameHealth(topic string) {
-	f := store.HealthFilter{Namespace: p.namespace, Topic: topic, Limit: 2}
+	f := store.HealthFilter{Namespace: p.namespace, Topic: topic, Limit: 100}
 	wanted, err := p.model.shards[0].ListHealth(p.ctx, f)
 	p.must(err, "list the health in the model")
 	got, err := p.s.shard().ListHealth(p.ctx, f)
 	p.must(err, "list the health")
+	// An engine may have swept what has expired.
+	now := p.s.now()
+	wanted = slices.DeleteFunc(wanted, func(l store.LaneHealth) bool { return l.Health.Expired(now) })
+	got = slices.DeleteFunc(got, func(l store.LaneHealth) bool { return l.Health.Expired(now) })
 	if !slices.EqualFunc(wanted, got, func(a, b store.LaneHealth) bool { return p.equalHealth(a.Health, b.Health) }) {
 		p.Fatalf("health of %s: %+v, want %+v", topic, got, wanted)
 	}
@@ -205,5 +211,21 @@ func (p *engineAndModel) sameTopicState(topic string) {
 	p.must(err, "read the state of a topic")
 	if wanted.Running != got.Running || !p.equalTimes(wanted.NextStart, got.NextStart) {
 		p.Fatalf("state of topic %s: %+v, want %+v", topic, got, wanted)
+	}
+}
+
+// sameHistory compares the sums of the hours, and of the minutes: where time is counted from differs.
+func (p *engineAndModel) sameHistory(topic string) {
+	now := p.s.now()
+	read := func(shard store.Shard) (hours, minutes store.HistoryCounts) {
+		all, err := shard.ReadHistory(p.ctx, p.namespace, []string{topic})
+		p.must(err, "read history")
+		recent := all[0].Recent(now)
+		return sum(recent.Hours), sum(recent.Minutes)
+	}
+	wantedHours, wantedMinutes := read(p.model.shards[0])
+	hours, minutes := read(p.s.shard())
+	if hours != wantedHours || minutes != wantedMinutes {
+		p.Fatalf("history of %q: %v and %v, want %v and %v", topic, hours, minutes, wantedHours, wantedMinutes)
 	}
 }

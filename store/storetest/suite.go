@@ -52,6 +52,7 @@ var caseGroups = []caseGroup{
 	{"Cooldown", cooldownCases},
 	{"Breaker", breakerCases},
 	{"Health", healthCases},
+	{"History", historyCases},
 	{"Settings", settingsCases},
 	{"Documents", documentCases},
 	{"Changes", changesCases},

@@ -85,7 +85,10 @@ func settlement(h store.ClaimedJob, v policy.Verdict) store.Settlement {
 	default:
 		a.Status = 500
 	}
-	return store.Settlement{Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v, Attempt: a}
+	return store.Settlement{
+		Ref: h.Ref(), Queue: h.Queue, Lease: h.Lease, Verdict: v, Attempt: a,
+		Late: time.Duration(h.Attempts) * 15 * time.Millisecond,
+	}
 }
 
 // extension returns the extension of an attempt's lease.

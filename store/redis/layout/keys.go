@@ -68,6 +68,9 @@ func (k *Keys) Interrupt(listener string) string { return k.Tag + "interrupt:" +
 // Unhealthy returns the key of the queues of a namespace that have health, by its Since.
 func (k *Keys) Unhealthy(namespace string) string { return k.Tag + "unhealthy:" + namespace }
 
+// History returns the key of the history of a topic, or of a namespace, by its full name.
+func (k *Keys) History(name string) string { return k.Tag + "history:" + name }
+
 // TopicLanes returns the key of the lanes of a topic that have had jobs, as "<lane>\x00<number>".
 func (k *Keys) TopicLanes(topic string) string { return k.Tag + "topic_lanes:" + topic }
 
@@ -95,6 +98,7 @@ type Topic struct {
 	Stats, Done, Dead, Cancelled string // counters, and ended jobs by state
 	Open                         string // lanes with an open breaker
 	Unhealthy                    string // those with health, of all topics of the namespace
+	History, AllHistory          string // of the topic, and of the namespace
 	// Wakeups are those of the groups that the topic may have, by FormatDeliver.
 	Wakeups [3]string
 }
@@ -131,7 +135,8 @@ func (k *Keys) TopicByName(name string) *Topic {
 	return &Topic{
 		Name: name, Stats: k.Tag + "stats:" + name, Done: k.Tag + "done:" + name, Dead: k.Tag + "dead:" + name,
 		Cancelled: k.Tag + "cancelled:" + name, Open: k.Tag + "open:" + name,
-		Unhealthy: k.Unhealthy(namespace), Wakeups: k.topicWakeups(namespace, topic),
+		Unhealthy: k.Unhealthy(namespace), History: k.History(name),
+		AllHistory: k.History(TopicName(namespace, store.AllTopics)), Wakeups: k.topicWakeups(namespace, topic),
 	}
 }
 

@@ -192,7 +192,7 @@ func appendHead(b []byte, item *store.Settlement, queue int) []byte {
 // appendEffect appends the effect of an attempt on its job and its lane, mostly only that it counts, and its answer.
 func appendEffect(b []byte, item *store.Settlement) []byte {
 	if item.Attempt.Kind == job.KindAttempt {
-		b = append(append(b, 'a'), cmp.Or(item.Attempt.Answer(), "0")...)
+		b = append(append(b, 'a', '0'+byte(store.LateBucket(item.Late))), cmp.Or(item.Attempt.Answer(), "0")...)
 	} else {
 		b = append(b, '-')
 	}

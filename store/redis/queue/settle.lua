@@ -6,7 +6,8 @@
 --         A head is 'queue verdict wait reason jobs effect', a line end, and the lease: position of its queue (0 unknown:
 --         its lease is lost), verdict (d, a, x, r; e extends the lease by the wait), wait in ms, reason, number of new jobs (and + with a new body), effect.
 --         Most items of a call have the same head, so that it is parsed once.
---         The effect is 'a' and the answer to an attempt that counts (0 none), else '-'; and of a whole lane, after a space, the
+--         The effect is 'a', the bucket of its lateness and the answer to an attempt that counts (0 none), else '-'; and of a whole
+--         lane, after a space, the
 --         ms of a cooldown, o or c when its breaker opens or closes, and the cooldown's cause
 -- result  a character for each item: 1 settled, 2 extended and a cancellation was requested, 0 the lease is lost; then the lines of
 --         change_health
@@ -22,9 +23,10 @@ local function head(text)
   if not h then
     local at, verdict, wait, reason, new_jobs, body, effect, lease =
       match(text, '^(%d+) (%S) (%S+) (%S+) (%d+)(%+?) ([^\n]*)\n(.*)$')
-    local answer, change = match(effect, '^a(%S+) ?(.*)$')
+    local late, answer, change = match(effect, '^a(%d)(%S+) ?(.*)$')
     local q = queues[tonumber(at)]
     h = { q = q, verdict = verdict, wait = wait, reason = reason, outbox = new_jobs * 2, body = #body, answer = answer,
+      late = late,
       change = change or sub(effect, 3), lease = q and lease .. '@' .. q.n }
     heads[text] = h
   end
@@ -74,6 +76,10 @@ local function apply(index, item, member, line, r)
   local marked = has_flag(r, 'm')
   if marked and item.verdict == 'a' then line = string.gsub(line, ',"v":"%a+"', ',"v":"cancelled"', 1) end
   if line ~= '' then add_attempt(r, member, line) end
+  if item.verdict == 'd' then count_history(q.topic, 1) elseif item.answer then count_history(q.topic, 2) end
+  if item.verdict == 'x' and not marked then count_history(q.topic, 3) end
+  if item.verdict == 'r' and not item.answer then count_history(q.topic, 4) end
+  if item.late then count_history(q.topic, 5 + item.late) end
   if item.answer then
     r.attempts, r.lost = increment(r.attempts), '0'
     q.first = q.first or index
@@ -154,6 +160,7 @@ for i, q in ipairs(queues) do
     update_agenda(q)
   end
 end
+write_history()
 close()
 local answer = table.concat(answers) .. change_health()
 call('SET', REPLY, answer, 'EX', REPLY_TTL)

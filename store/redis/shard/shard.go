@@ -80,7 +80,7 @@ func (s *Shard) NewCall(
 	for _, t := range topics {
 		index(t)
 	}
-	keys := make([]string, 0, 22+4*len(queues)+9+2)
+	keys := make([]string, 0, 22+4*len(queues)+11+2)
 	keys = append(append(keys, s.Keys.Common...), replyKey)
 	args := make([]any, 3, 3+3*len(queues)+1+extra)
 	for _, q := range queues {
@@ -88,7 +88,8 @@ func (s *Shard) NewCall(
 		args = append(args, q.Number, index(q.TopicKeys), q.Name)
 	}
 	for _, t := range all {
-		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open, t.Unhealthy)
+		keys = append(keys, t.Stats, t.Done, t.Dead, t.Cancelled, t.Open, t.Unhealthy, t.History,
+			t.AllHistory)
 		keys = append(keys, t.Wakeups[:]...)
 		args = append(args, t.Name)
 	}

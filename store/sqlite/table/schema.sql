@@ -41,6 +41,28 @@ CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE unfinished 
 CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
 CREATE INDEX queues_unhealthy ON queues (q) WHERE health IS NOT NULL;
 
+CREATE TABLE history ( -- what became of attempts, by topic; with an empty topic, of the namespace
+  namespace  TEXT NOT NULL,
+  topic      TEXT NOT NULL,
+  span       INTEGER NOT NULL, -- a minute or an hour
+  at         INTEGER NOT NULL, -- its beginning
+  delivered  INTEGER NOT NULL,
+  failed     INTEGER NOT NULL,
+  dead       INTEGER NOT NULL, -- jobs
+  released   INTEGER NOT NULL,
+  late_5ms   INTEGER NOT NULL, -- delivered and failed ones by lateness, up to this and above the one before
+  late_20ms  INTEGER NOT NULL,
+  late_100ms INTEGER NOT NULL,
+  late_500ms INTEGER NOT NULL,
+  late_2s    INTEGER NOT NULL,
+  late_10s   INTEGER NOT NULL,
+  late_1m    INTEGER NOT NULL,
+  late_10m   INTEGER NOT NULL,
+  late_more  INTEGER NOT NULL,
+  PRIMARY KEY (namespace, topic, span, at)
+) WITHOUT ROWID;
+CREATE INDEX history_ends ON history (span, at);
+
 CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes, which may have had no job yet
   kind      TEXT NOT NULL, -- topic, lane
   namespace TEXT NOT NULL,

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"strings"
+
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store/sqlite/db"
 )
@@ -39,6 +41,19 @@ const keptInState = `iif(?2 = '` + string(job.Dead) + `', kept_dead, kept_done) 
 // loadedQueue begins what Open reads of lanes.
 const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfinished, rows, throttle, ` +
 	`health, revision, limits`
+
+// historyNumbers are the columns of store.HistoryCounts.Numbers.
+var historyNumbers = strings.Fields(
+	"delivered failed dead released late_5ms late_20ms late_100ms late_500ms late_2s late_10s late_1m late_10m late_more",
+)
+
+func sumHistory() string {
+	var sums []string
+	for _, column := range historyNumbers {
+		sums = append(sums, column+" = "+column+" + excluded."+column)
+	}
+	return strings.Join(sums, ", ")
+}
 
 var (
 	InsertJob = db.NewStatement(`INSERT INTO jobs (n, q, t, state, due, version, generation, attempts, ` +
@@ -143,6 +158,13 @@ var (
  kept_dead = ?, kept_dead_bytes = ?, ids = ? WHERE t = ?`)
 	UpdateThrottle = db.NewStatement(`UPDATE queues SET throttle = ? WHERE q = ?`)
 	UpdateHealth   = db.NewStatement(`UPDATE queues SET health = ? WHERE q = ?`)
+	// AddHistory adds counts in the order of store.HistoryCounts.Numbers.
+	AddHistory = db.NewStatement(`INSERT INTO history VALUES (?, ?, ?, ?` + strings.Repeat(", ?", len(historyNumbers)) +
+		`) ON CONFLICT DO UPDATE SET ` + sumHistory())
+	ReadHistory = db.NewStatement(`SELECT span, at, ` + strings.Join(historyNumbers, ", ") +
+		` FROM history WHERE namespace = ? AND topic = ? ORDER BY span, at`)
+	DropHistory = db.NewStatement(`DELETE FROM history WHERE (namespace, topic, span, at) IN
+ (SELECT namespace, topic, span, at FROM history WHERE span = ? AND at < ? LIMIT ?)`)
 	UpdateGrants   = db.NewStatement(`UPDATE topics SET grants = ?, alarm = ? WHERE t = ?`)
 	UpdateMeta     = db.NewStatement(`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`)
 	DeleteJob      = db.NewStatement(`DELETE FROM jobs WHERE n = ?`)

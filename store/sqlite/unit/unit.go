@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/store"
 	"github.com/ringback/ringback/store/sqlite/clock"
 	"github.com/ringback/ringback/store/sqlite/db"
 	"github.com/ringback/ringback/store/sqlite/memory"
@@ -32,8 +33,9 @@ type Unit struct {
 	extendedLeases []*memory.Lease
 	batches        []*memory.Batch // of either
 	open           *memory.Batch   // that has room
-	replies        []byte          // to store, as in the table replies
-	wake           bool            // wake WaitAgenda whatever the agenda has
+	history        map[memory.TopicName]*store.HistoryCounts
+	replies        []byte // to store, as in the table replies
+	wake           bool   // wake WaitAgenda whatever the agenda has
 }
 
 // OnUndo adds a function that undoes a change of memory.
@@ -91,6 +93,9 @@ func (u *Unit) NextMoment(expired bool) (time.Duration, error) {
 // Flush writes the touched numbers.
 func (u *Unit) Flush() error {
 	if err := u.flushLeases(); err != nil {
+		return err
+	}
+	if err := u.flushHistory(); err != nil {
 		return err
 	}
 	if ahead := u.Mem.Steps.Ahead; ahead != u.Mem.StepsAhead {

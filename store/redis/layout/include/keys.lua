@@ -4,7 +4,7 @@
 --       11 names  12 outbox  13 outbox_queue  14 recheck  15 deferred  16 throttles  17 throttle_queue  18 lane_limits  19 ttl
 --       20 ordered  21 health  22 the reply of this call, for its repeats (reply:<token>:<kind>)
 --       then for each queue: due, ready, claimed, ordered; then for each topic: stats, done, dead, cancelled, open,
---       unhealthy:<its namespace>, wakeups:<its group> when it is delivered by push, by pull, by a handler
+--       unhealthy:<its namespace>, its history and that of its namespace, wakeups:<its group> when it is delivered by push, by pull, by a handler
 -- ARGV  1 number of queues  2 number of topics  3 limits of topics without a policy
 --       then for each queue: its number, the position of its topic, its name; then each topic's name
 --       then the arguments in the script's table, from ARGV[A + 1] on; its keys begin at KEYS[K + 1]
@@ -15,13 +15,13 @@ local NAMES, OUTBOX, OUTBOX_QUEUE, RECHECK, DEFERRED = KEYS[11], KEYS[12], KEYS[
 local THROTTLES, THROTTLE_QUEUE, LANE_LIMITS, TTL, ORDERED = KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local HEALTH, REPLY = KEYS[21], KEYS[22]
 local nq, nt = tonumber(ARGV[1]), tonumber(ARGV[2])
-local A, K = 3 + nq * 3 + nt, 22 + nq * 4 + nt * 9
+local A, K = 3 + nq * 3 + nt, 22 + nq * 4 + nt * 11
 
 local topics, queues = {}, {}
 for i = 1, nt do
-  local k = 22 + nq * 4 + (i - 1) * 9
+  local k = 22 + nq * 4 + (i - 1) * 11
   topics[i] = { name = ARGV[3 + nq * 3 + i], stats = KEYS[k + 1], d = KEYS[k + 2], x = KEYS[k + 3], c = KEYS[k + 4],
-    open = KEYS[k + 5], unhealthy = KEYS[k + 6], wakeups = k + 7, plus = {}, ended = {} }
+    open = KEYS[k + 5], unhealthy = KEYS[k + 6], history = KEYS[k + 7], all_history = KEYS[k + 8], wakeups = k + 9, plus = {}, ended = {} }
 end
 if nq > 0 then
   local numbers = {}
