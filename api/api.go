@@ -133,6 +133,10 @@ type Counts interface {
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	Totals(ctx context.Context, namespace string) (store.TopicStats, error)
 	LaneStats(ctx context.Context, namespace, topic, after string, limit int) ([]store.LaneStats, error)
+	// History returns what became of the attempts of topics lately, in their order: see store.Counts.ReadHistory.
+	History(ctx context.Context, namespace string, topics []string) ([]store.History, error)
+	// WorstLanes returns the lanes of a topic of which the most attempts failed.
+	WorstLanes(ctx context.Context, namespace, topic string, limit int) ([]store.WorstLane, error)
 	// LaneCounts returns that of one lane; zero counts for an unknown one.
 	LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error)
 }

@@ -56,6 +56,8 @@ type fake struct {
 	groups      store.Groups
 	by          store.GroupBy
 	counts      []store.TopicStats
+	historyOf   store.History
+	worst       []store.WorstLane
 	lanes       []store.LaneStats
 	held        []store.TroubledLane
 	err         error // of every call
@@ -363,6 +365,19 @@ func (f *fake) TroubledLanes(_ context.Context, filter store.TroubledFilter) (st
 		}
 	}
 	return found, f.err
+}
+
+func (f *fake) History(_ context.Context, _ string, topics []string) ([]store.History, error) {
+	all := make([]store.History, len(topics))
+	for i, topic := range topics {
+		all[i] = f.historyOf
+		all[i].Topic = topic
+	}
+	return all, f.err
+}
+
+func (f *fake) WorstLanes(context.Context, string, string, int) ([]store.WorstLane, error) {
+	return f.worst, f.err
 }
 
 func (f *fake) LaneCounts(_ context.Context, q job.Queue) (store.LaneStats, error) {

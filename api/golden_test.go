@@ -218,6 +218,12 @@ func fullService() *fake {
 		{Lane: "c", CooldownUntil: epoch.AddDate(900, 0, 0)},
 		{Lane: "d"},
 	}
+	counts := store.HistoryCounts{Delivered: 90, Failed: 10, Dead: 1, Released: 2, Late: [9]int64{50, 40, 10}}
+	f.historyOf = store.History{
+		Minutes: []store.HistoryBucket{{At: epoch, HistoryCounts: counts}},
+		Hours:   []store.HistoryBucket{{At: epoch, HistoryCounts: counts}},
+	}
+	f.worst = []store.WorstLane{{Lane: "b", Receiver: store.NewReceiver(f.lanes[1].Health, epoch.AddDate(900, 0, 0))}}
 	f.held = []store.TroubledLane{
 		{
 			Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"}, Scheduled: 1, Ready: 2, Running: 3,
@@ -302,6 +308,7 @@ var golden = []struct {
 	{"topic_callbacks", "Topic", "GET", "/v1/topics/_callbacks", "", 200},
 	{"topic_list", "TopicPage", "GET", "/v1/topics?limit=1", "", 200},
 	{"topic_stats", "TopicStats", "GET", "/v1/topics/order.close/stats?limit=3", "", 200},
+	{"topic_history", "TopicHistory", "GET", "/v1/topics/order.close/history", "", 200},
 	{"topic_stats_lane", "LaneCounts", "GET", "/v1/topics/order.close/stats?lane=a", "", 200},
 	{"job_callback", "Job", "GET", "/v1/jobs/rb:dead:1", "", 200},
 	{"dead_list", "JobPage", "GET", "/v1/dead?reason=exhausted&status=503&limit=2", "", 200},
@@ -321,6 +328,7 @@ var golden = []struct {
 	{"key_list", "KeyPage", "GET", "/v1/topics/order.close/lanes/a/keys", "", 200},
 	{"schedule", "Schedule", "GET", "/v1/schedules/daily", "", 200},
 	{"stats", "Stats", "GET", "/v1/stats", "", 200},
+	{"history", "History", "GET", "/v1/history?topics=order.close", "", 200},
 	{
 		"token_created", "NewToken", "POST", "/v1/tokens",
 		`{"name": "shop-api", "role": "publish", "topics": ["order.*"]}`, 201,

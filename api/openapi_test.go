@@ -337,7 +337,8 @@ func TestOpenAPI_GoldenAnswersShowEveryField(t *testing.T) {
 	for _, schema := range []string{
 		"Job", "ChangedJob", "Attempt", "JobPage", "JobGroups", "BatchResults", "BatchResult", "Durability", "Topic",
 		"Retention", "TopicPage", "TopicStats", "LaneCounts", "TroubledLanes", "TroubledLane", "Obstacle", "Remedy",
-		"LaneFailure", "ReceiverHealth", "Stats", "Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker",
+		"LaneFailure", "ReceiverHealth", "Stats", "HistoryBucket", "WorstLane",
+		"Problem", "StoredCallback", "StoredBacklog", "Success", "Breaker",
 		"ClientCert",
 		"Lane", "LanePage",
 		"Secret", "SecretPage", "KeyPage", "Work", "WorkCount",

@@ -50,6 +50,7 @@ var taggedTypes = typesByName(
 	store.Backfill{}, store.CatchUp{}, store.LaneFailure{}, store.PublicKey{}, store.Receiver{},
 	store.ReceiverHealth{}, store.Schedule{}, store.TroubledLane{},
 	store.ScheduleCounts{}, store.ScheduleSettings{}, store.ScheduleTick{}, store.TopicStats{}, store.Work{},
+	store.HistoryBucket{}, store.WorstLane{},
 	store.WorkFailure{},
 )
 

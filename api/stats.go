@@ -15,6 +15,8 @@ func (a *api) statsEndpoints() []endpoint {
 	return []endpoint{
 		at("GET /v1/stats", access.ReadStats, ofAll, a.on(onStore.stats), paged()),
 		at("GET /v1/topics/{topic}/stats", access.ReadStats, ofPath, a.on(onStore.topicStats), paged("lane")),
+		at("GET /v1/history", access.ReadStats, ofAll, a.on(onStore.history), query("topics")),
+		at("GET /v1/topics/{topic}/history", access.ReadStats, ofPath, a.on(onStore.topicHistory)),
 		at("GET /v1/stream", access.WatchEvents, ofRequest, a.on(onStore.watchEvents),
 			query("topic", "lane", "verdict"), endless),
 	}

@@ -315,6 +315,14 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) { _, _ = c.Version(ctx) },
 		out:  map[string]any{"200": Version{}},
 	},
+	"history": {
+		call: func(ctx context.Context, c *Client) { _, _ = c.History(ctx, "t", "u") },
+		out:  map[string]any{"200": History{}},
+	},
+	"topicHistory": {
+		call: func(ctx context.Context, c *Client) { _, _ = c.TopicHistory(ctx, "t") },
+		out:  map[string]any{"200": TopicHistory{}},
+	},
 	"alive": {call: func(ctx context.Context, c *Client) { _ = c.Alive(ctx) }},
 	"ready": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.Ready(ctx) },

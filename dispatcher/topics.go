@@ -214,6 +214,29 @@ func (d *Dispatcher) Totals(ctx context.Context, namespace string) (store.TopicS
 	return totals, err
 }
 
+// History returns what became of the attempts of topics lately: see store.Counts.ReadHistory.
+func (d *Dispatcher) History(ctx context.Context, namespace string, topics []string) ([]store.History, error) {
+	all, err := d.store.ReadHistory(ctx, namespace, topics)
+	for i := range all {
+		all[i] = all[i].Recent(time.Now())
+	}
+	return all, err
+}
+
+// WorstLanes returns the lanes of a topic of which the most attempts failed.
+func (d *Dispatcher) WorstLanes(
+	ctx context.Context, namespace, topic string, limit int,
+) (worst []store.WorstLane, err error) {
+	all, err := d.store.ListHealth(ctx, store.HealthFilter{Namespace: namespace, Topic: topic, Limit: store.MaxBatch})
+	slices.SortStableFunc(all, func(a, b store.LaneHealth) int { return cmp.Compare(b.Health.Failed, a.Health.Failed) })
+	for _, l := range all {
+		if r := store.NewReceiver(l.Health, time.Now()); r.Health != nil && len(worst) < limit {
+			worst = append(worst, store.WorstLane{Lane: l.Queue.Lane, Receiver: r})
+		}
+	}
+	return worst, err
+}
+
 // LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.
 func (d *Dispatcher) LaneStats(
 	ctx context.Context, namespace, topic, after string, limit int,
