@@ -180,6 +180,11 @@ func (s *session) list(ctx context.Context, r *apiRequest, view output.View, lim
 		if err := json.Unmarshal(answer, &page); err != nil {
 			return printed, fmt.Errorf("the answer is not a list: %w", err)
 		}
+		if r.Complete != nil {
+			if err := r.Complete(ctx, page.Items); err != nil {
+				return printed, errors.Join(list.Close(), err)
+			}
+		}
 		for _, item := range page.Items {
 			if err := list.Add(item); err != nil {
 				return printed, err

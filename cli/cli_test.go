@@ -799,13 +799,15 @@ func TestCommands_CoverTheAPI(t *testing.T) {
 		"POST /v1/jobs":                "send, job add",
 		"POST /v1/batch":               "job add --file",
 		"GET /v1/stats":                "stats",
+		"GET /v1/history":              "stats",
 		"GET /v1/topics/{topic}/stats": "stats TOPIC",
 		"GET /readyz":                  "check",
 		"GET /v1/topics/{topic}/lanes": "lane list",
 		// Without a command: ringback api makes these requests.
-		"POST /v1/topics/{topic}/lease": "consumers lease jobs",
-		"POST /v1/leases":               "consumers settle them",
-		"GET /v1/version":               "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "",
+		"POST /v1/topics/{topic}/lease":  "consumers lease jobs",
+		"POST /v1/leases":                "consumers settle them",
+		"GET /v1/topics/{topic}/history": "for charts",
+		"GET /v1/version":                "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "",
 		"GET /openapi.json": "", "GET /openapi.yaml": "",
 	}
 	for _, command := range parser().Model.Leaves(false) {

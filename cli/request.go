@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ type apiRequest struct {
 	Header       http.Header
 	Body         requestFields // nil: none
 	Raw          []byte        // the body, instead of Body
+	// Complete adds what the answer lacks to the items of a page of a list; nil: nothing.
+	Complete func(ctx context.Context, items []json.RawMessage) error
 }
 
 // Content is the body; nil: none.

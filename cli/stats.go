@@ -3,9 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/ringback/ringback/cli/output"
@@ -60,10 +62,47 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	_, err := s.list(ctx,
-		&apiRequest{Method: http.MethodGet, Path: statsPath(c.Topic), Query: url.Values{}}, views[view], c.Limit)
+	r := &apiRequest{Method: http.MethodGet, Path: statsPath(c.Topic), Query: url.Values{}}
+	if c.Topic == "" && s.out.ForPeople() {
+		r.Complete = s.addLastHour
+	}
+	_, err := s.list(ctx, r, views[view], c.Limit)
 	return err
 }
+
+// addLastHour adds the share of failed attempts of the last hour to the counts of topics, and the jobs that died in it.
+func (s *session) addLastHour(ctx context.Context, items []json.RawMessage) error {
+	counts, names := make([]map[string]any, len(items)), make([]string, len(items))
+	for i := range items {
+		if err := json.Unmarshal(items[i], &counts[i]); err != nil {
+			return fmt.Errorf("the answer is not a list of counts: %w", err)
+		}
+		names[i], _ = counts[i]["topic"].(string)
+	}
+	for from := 0; from < len(items); from += maxHistories {
+		some := names[from:min(from+maxHistories, len(names))]
+		all, err := get[client.History](ctx, s, "a history", "/v1/history",
+			url.Values{"topics": {strings.Join(some, ",")}})
+		if err != nil {
+			return err
+		}
+		for i := range min(len(some), len(all.Items)) {
+			hour := client.SumBuckets(all.Items[i].Minutes, time.Time{})
+			of := map[string]any{"dead": hour.Dead}
+			if n := hour.Delivered + hour.Failed; n > 0 {
+				of["failed_percent"] = 100 * hour.Failed / n
+			}
+			counts[from+i]["last_hour"] = of
+			if items[from+i], err = json.Marshal(counts[from+i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxHistories is the number of topics that a request for histories may name.
+const maxHistories = 100
 
 // statsPath is the path of the counts of a topic; empty: of all.
 func statsPath(topic string) string {

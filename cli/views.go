@@ -41,7 +41,7 @@ var views = map[string]output.View{
 	"ticks": output.Columns("AT =at", "LOCAL =local", "NOTE note"),
 	"stats": output.Columns("TOPIC topic", "SCHEDULED scheduled", "READY ready", "RUNNING running",
 		"DELIVERED delivered", "DEAD dead", "CANCELLED cancelled", "OLDEST_DUE oldest_due_at", "BREAKERS breakers_open",
-		"FAILING lanes_failing",
+		"FAILING lanes_failing", "FAILED% last_hour.failed_percent", "DIED last_hour.dead",
 		"+REGISTERED registered", "+BYTES unfinished_bytes"),
 	"lanestats": output.Columns("LANE lane", "SCHEDULED scheduled", "READY ready", "RUNNING running", "BREAKER breaker",
 		"COOLDOWN cooldown_until", "HEALTH health.state", "FAILED% health.failed_percent", "STATUS last_failure.status",

@@ -63,6 +63,7 @@ func gallery(t *testing.T) []struct {
 		name    string
 		picture template.HTML
 	}{
+		{"spark", Spark(verdicts, "98 % of 1,200 attempts were delivered")},
 		{"stack", Stack(verdicts, noon.Add(-5*minute), noon, "Attempts per second")},
 		{"stack-gaps", Stack([]Series{{"delivered", "c-delivered", gap}}, noon.Add(-minute),
 			noon, "Attempts per second")},
@@ -146,7 +147,16 @@ func TestDay_LabelsTheHoursOfTheLocation(t *testing.T) {
 func TestStack_IsOfItsHeight(t *testing.T) {
 	got := string(Stack([]Series{{"a", "c-delivered", []float64{5, 10}}, {"b", "c-dead", []float64{5, 0}}},
 		noon, noon.Add(minute), "Attempts"))
-	require.Contains(t, got, `<path class="c-area c-delivered" d="M62 130v-60h305v-60h305v120z"/>`)
-	require.Contains(t, got, `<path class="c-area c-dead" d="M62 130v-120h610v120z"/>`, "it stands on the first series")
+	require.Contains(t, got, `<path class="c-area c-delivered" d="M62 130v-60h277v-60h277v120z"/>`)
+	require.Contains(t, got, `<path class="c-area c-dead" d="M62 130v-120h554v120z"/>`, "it stands on the first series")
 	require.Contains(t, got, `>10/s<`)
+}
+
+func TestSpark_IsAStackWithoutAxes(t *testing.T) {
+	got := Spark([]Series{{"delivered", "c-delivered", []float64{5, 10}}, {"failed", "c-dead", []float64{5, 0}}}, "50 % of 4")
+	require.Equal(t, "50 % of 4.", read(t, got).title)
+	require.Contains(t, string(got), `<path class="c-area c-delivered" d="M0 20v-9h60v-10h60v19z"/>`)
+	require.Contains(t, string(got), `<path class="c-area c-dead" d="M0 20v-19h120v19z"/>`)
+	empty := Spark([]Series{{"delivered", "c-delivered", []float64{0, 0}}}, "no attempt")
+	require.NotContains(t, string(empty), "c-area")
 }

@@ -54,7 +54,7 @@ var (
 	}
 	shapes = []string{
 		"c-area", "c-axis", "c-bar", "c-chart", "c-day", "c-empty", "c-gap", "c-grid", "c-label", "c-line", "c-lines",
-		"c-mark", "c-stack", "c-track",
+		"c-mark", "c-spark", "c-stack", "c-track",
 	}
 )
 
@@ -226,7 +226,7 @@ func TestClasses_AreInTheStylesheet(t *testing.T) {
 	css, err := os.ReadFile("../assets/style.css")
 	require.NoError(t, err)
 	// The kinds of pictures look alike, and labels as other texts do.
-	plain := []string{"c-day", "c-label", "c-lines", "c-stack"}
+	plain := []string{"c-day", "c-label", "c-lines", "c-spark", "c-stack"}
 	for _, class := range slices.Concat(colors, shapes) {
 		if !slices.Contains(plain, class) {
 			require.Regexp(t, `\.`+class+`[ ,]`, string(css))

@@ -58,7 +58,10 @@ func lastOf(values []float64) float64 {
 
 // clockLayout returns how the times of an axis are written.
 func clockLayout(span time.Duration) string {
-	if span > 30*time.Minute {
+	switch {
+	case span > day:
+		return "01-02 15:04"
+	case span > 30*time.Minute:
 		return "15:04"
 	}
 	return "15:04:05"

@@ -32,20 +32,36 @@ func Stack(series []Series, from, to time.Time, label string) template.HTML {
 	d := newDrawing("stack", stackWidth, pictureHeight,
 		label+": "+stackText(series, highest, len(gaps), to.Sub(from))+"; "+period(from, to))
 
-	right := float64(stackWidth - 8)
+	right := float64(stackWidth - 8 - namesWidth) // as in Lines, so that both have the same axis of time
 	d.path("c-grid", fmt.Sprintf("M%d %dH%s", plotLeft, plotTop, number(right))+fmt.Sprintf("M%d %dH%s", plotLeft,
 		plotTop+plotHeight/2, number(right)))
+	y := func(v float64) float64 { return math.Round(plotBottom - v/top*plotHeight) }
 	x := func(column int) float64 {
 		return math.Round(plotLeft + (right-plotLeft)*float64(column)/float64(len(gaps)))
 	}
 	// The highest level first: each covers a part of those before it, so that an area needs its upper side only.
 	for i, s := range slices.Backward(series) {
-		d.path("c-area "+s.Class, area(levels[i], top, x))
+		d.path("c-area "+s.Class, area(levels[i], x, y))
 	}
 	d.path("c-gap", underline(gaps, x))
 	d.timeAxis(right, from, to)
 	d.group("end", text(labelRight, plotTop+4, compact(top)+"/s"),
 		text(labelRight, plotTop+plotHeight/2+4, compact(top/2)+"/s"), text(labelRight, plotBottom, "0"))
+	return d.html()
+}
+
+// Spark returns rates on top of each other in the height of a line of text, without axes. title says what they are.
+func Spark(series []Series, title string) template.HTML {
+	const width, height = 120, 20
+	levels, gaps := stackUp(series)
+	top := largest(levels[len(levels)-1])
+	d := newDrawing("spark", width, height, title)
+	x := func(column int) float64 { return math.Round(width * float64(column) / float64(len(gaps))) }
+	y := func(v float64) float64 { return math.Round(height - v/max(top, 1e-9)*(height-1)) }
+	for i, s := range slices.Backward(series) {
+		d.path("c-area "+s.Class, area(levels[i], x, y))
+	}
+	d.path("c-axis", fmt.Sprintf("M0 %dH%d", height, width))
 	return d.html()
 }
 
@@ -95,28 +111,28 @@ func stackText(series []Series, highest float64, columns int, span time.Duration
 }
 
 // area returns the path of an area from the axis up to its level, in steps.
-func area(level []float64, top float64, x func(column int) float64) string {
+func area(level []float64, x func(column int) float64, y func(v float64) float64) string {
 	var d drawing
-	d.add("M", number(x(0)), " ", number(plotBottom))
-	atX, atY := x(0), float64(plotBottom)
-	turn := func(column int, y float64) {
-		if y == atY {
+	d.add("M", number(x(0)), " ", number(y(0)))
+	atX, atY := x(0), y(0)
+	turn := func(column int, toY float64) {
+		if toY == atY {
 			return
 		}
 		if to := x(column); to != atX {
 			d.add("h", number(to-atX))
 			atX = to
 		}
-		d.add("v", number(y-atY))
-		atY = y
+		d.add("v", number(toY-atY))
+		atY = toY
 	}
 	for c, v := range level {
 		if math.IsNaN(v) {
 			v = 0
 		}
-		turn(c, math.Round(plotBottom-v/top*plotHeight))
+		turn(c, y(v))
 	}
-	turn(len(level), plotBottom)
+	turn(len(level), y(0))
 	if atX == x(0) {
 		return "" // flat
 	}

@@ -2,7 +2,7 @@
 // receivers that the test scripts, in the fake time of package testing/synctest.
 //
 //	synctest.Test(t, func(t *testing.T) {
-//		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(samplers)}})
+//		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(new(recent.Answers))}})
 //		site.Register(client.Job{ID: "order-1", URL: "https://down.example/"}) // answered with 503
 //		site.Advance(time.Second)
 //		site.Golden("job", "jobs/order-1") // compares the page with testdata/job.html

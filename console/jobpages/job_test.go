@@ -15,7 +15,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/jobpages"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
 	"github.com/ringback/ringback/job"
@@ -56,7 +56,7 @@ func TestJob_EscapesAllThatOthersControl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := strings.Join(hostile, "")
 		site := consoletest.New(t, consoletest.Options{
-			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
+			Pages: []web.Pages{jobpages.New(new(recent.Answers))},
 			Deliver: func(job.Request) policy.Result {
 				return policy.Result{
 					Status: 500, Duration: time.Millisecond, RemoteAddr: bad, Body: []byte(bad),
@@ -261,7 +261,7 @@ func TestRoutes_RefuseWhatTheRoleDoesNotAllow(t *testing.T) {
 		for _, role := range []string{"read", "publish", "operate", "admin"} {
 			tokens[role] = site.Token(role, role)
 		}
-		for _, route := range jobpages.New(sampler.New(nil)).Routes {
+		for _, route := range jobpages.New(new(recent.Answers)).Routes {
 			path := strings.ReplaceAll(route.Path, "{id}", "dead-1")
 			for role, token := range tokens {
 				site.SignIn(token)
@@ -289,7 +289,7 @@ func TestJob_IsSmallWhateverTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		site := consoletest.New(t, consoletest.Options{
-			Pages: []web.Pages{jobpages.New(sampler.New(nil))},
+			Pages: []web.Pages{jobpages.New(new(recent.Answers))},
 			Deliver: func(job.Request) policy.Result {
 				n++
 				return policy.Result{

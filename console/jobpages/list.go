@@ -150,7 +150,7 @@ func (p *pages) readCounts(v *web.Visit, f *selection) (*client.Counts, error) {
 		}
 		return counts, err
 	}
-	stats, _, err := p.samplers.Stats(v.Request.Context(), v.Namespace, v.API)
+	stats, _, err := p.answers.Stats(v.Request.Context(), v.Namespace, v.API)
 	if err != nil {
 		return nil, err
 	}

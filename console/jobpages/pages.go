@@ -5,7 +5,7 @@ import (
 	"html/template"
 
 	"github.com/ringback/ringback/console/form"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/internal/access"
 )
@@ -15,12 +15,12 @@ var files embed.FS
 
 // pages has what the pages share with others.
 type pages struct {
-	samplers *sampler.Samplers
+	answers *recent.Answers
 }
 
 // New returns the pages.
-func New(samplers *sampler.Samplers) web.Pages {
-	p := &pages{samplers}
+func New(answers *recent.Answers) web.Pages {
+	p := &pages{answers}
 	return web.Pages{
 		Name: "jobpages", Files: files,
 		Funcs: template.FuncMap{

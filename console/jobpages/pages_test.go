@@ -16,13 +16,13 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
 	"github.com/ringback/ringback/console/jobpages"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 )
 
 func newSite(t *testing.T, tokens bool) *consoletest.Site {
 	t.Helper()
-	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(sampler.New(nil))}, Tokens: tokens})
+	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(new(recent.Answers))}, Tokens: tokens})
 }
 
 // few registers a job in each state.

@@ -2,13 +2,11 @@ package nowpage
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/sampler"
 	"github.com/ringback/ringback/console/words"
 )
 
@@ -17,9 +15,8 @@ const (
 	maxNamed = 3
 	// late is how late the oldest job is when the page says so: attempts begin within milliseconds otherwise.
 	late = 10 * time.Second
-	// enough is the number of samples that say that nothing is delivered: those of a minute, as a server may deliver
-	// once a minute.
-	enough = int(time.Minute / sampler.Step)
+	// enough is the number of failed attempts that say that nothing is delivered.
+	enough = 3
 )
 
 // lead is the first sentence of the page: whether callbacks flow.
@@ -45,6 +42,13 @@ func (l *lead) add(format string, args ...any) {
 	l.Parts = append(l.Parts, part{Text: text})
 }
 
+// worsen sets a class, unless the sentence has a worse one.
+func (l *lead) worsen(class string) {
+	if l.Class != "bad" {
+		l.Class = class
+	}
+}
+
 func (l *lead) addLink(text, to string) {
 	l.Parts = append(l.Parts, part{Text: text, To: to, Whole: true})
 }
@@ -66,27 +70,22 @@ func (s *state) lead() lead {
 	case s.isFresh():
 		l.add("No job has been registered yet.")
 		return l
-	case s.isStuck():
+	case s.isStuck() && len(failing) == 0:
 		l.Class = "bad"
-		s.addStuck(&l, failing, more)
+		s.addStuck(&l)
+		s.addDied(&l)
 		return l
 	}
 	holding := s.holding()
-	holds := len(failing) > 0 || len(holding) > 0 || len(s.pausesWithJobs()) > 0
-	s.addFlow(&l, holds)
-	if len(failing) > 0 {
-		l.Class = "warn"
-		if more {
-			l.add(" At least")
-		}
-		l.add(" %s in trouble: ", words.CountVerb(int64(len(failing)), "receiver", "is", "are"))
-		s.addLanes(&l, failing)
-		l.add(".")
-	}
-	s.addPauses(&l)
 	if !s.isLate() {
 		holding = slices.DeleteFunc(holding, isAtLimitOnly)
 	}
+	holds := len(failing) > 0 || len(holding) > 0 || len(s.pausesWithJobs()) > 0
+	if len(failing) > 0 {
+		l.Class = "warn"
+		s.addFailing(&l, failing, more)
+	}
+	s.addPauses(&l)
 	if len(holding) > 0 {
 		s.addHolding(&l, holding)
 	}
@@ -94,13 +93,37 @@ func (s *state) lead() lead {
 		l.Class = "warn"
 		l.add(" The oldest due job has waited for %s.", s.lateWords())
 	}
+	s.addDied(&l)
 	for _, store := range s.Stores {
 		if !store.Ready {
 			l.Class = "bad"
 			l.add(" %s", words.Sentence("Store "+store.Name+" is not ready: "+store.Detail))
 		}
 	}
+	s.addFlow(&l, holds)
 	return l
+}
+
+// addFailing says which receivers fail.
+func (s *state) addFailing(l *lead, lanes []*client.TroubledLane, more bool) {
+	l.add(" %s ", words.Verb(int64(len(lanes)), "The receiver of", "The receivers of"))
+	if more {
+		l.add("at least ")
+	}
+	l.add("%s: ", words.CountVerb(int64(len(lanes)), "lane", "fails", "fail"))
+	s.addLanes(l, lanes)
+	l.add(".")
+}
+
+// addDied says how many jobs died in the last hour.
+func (s *state) addDied(l *lead) {
+	if s.Hour == nil || s.Hour.Sum().Dead == 0 {
+		return
+	}
+	l.worsen("warn")
+	l.add(" ")
+	l.addLink(words.CountVerb(s.Hour.Sum().Dead, "job", "died", "died"), s.v.Path("dead"))
+	l.add(" in the last hour.")
 }
 
 // oldestLate returns how late the oldest job that waits is, or was when jobs were counted; below 0: it is not due.
@@ -117,32 +140,18 @@ func (s *state) countedAt() time.Time { return s.v.Now.Add(-s.age) }
 // isLate reports whether a job is so late that the page says so.
 func (s *state) isLate() bool { return s.oldestLate() >= late }
 
-// isStuck reports whether nothing was delivered in the last minute, although jobs are due or attempts were made.
+// isStuck reports whether nothing was delivered lately, although jobs are due or attempts were made.
 func (s *state) isStuck() bool {
-	if s.samples.Steps < enough || s.samples.LastMinute("delivered") != 0 { // NaN: not known
-		return false
-	}
-	return s.isLate() || s.samples.LastMinute("again", "dead") > 0
+	return s.Hour != nil && s.lately.Delivered == 0 && (s.isLate() || s.lately.Failed >= enough)
 }
 
-// addStuck says that nothing is delivered, and why.
-func (s *state) addStuck(l *lead, failing []*client.TroubledLane, more bool) {
+// addStuck says that nothing is delivered, and why, if no receiver is known to fail.
+func (s *state) addStuck(l *lead) {
 	l.add("Nothing is being delivered: ")
 	paused, holding := s.pausesWithJobs(), s.holding()
 	switch {
-	case len(failing) > 0:
-		s.addLanes(l, failing)
-		switch {
-		case len(failing) > 1:
-			l.add(" are in trouble.")
-		case more:
-			l.add(" and perhaps others are in trouble.")
-		default:
-			l.add(" is in trouble.")
-		}
-		s.addPauses(l)
-	case s.samples.LastMinute("again", "dead") > 0:
-		l.add("all attempts of the last minute failed.")
+	case s.lately.Failed > 0:
+		l.add("all attempts of the last two minutes failed.")
 		s.addPauses(l)
 	case len(paused) > 0:
 		s.addPaused(l, "topic", paused)
@@ -211,39 +220,47 @@ func (s *state) oldestTopic() *client.Topic {
 // lateWords returns how late the oldest job is.
 func (s *state) lateWords() string { return words.Duration(s.oldestLate().Truncate(time.Second)) }
 
-// addFlow says whether callbacks flow, where some are delivered or nothing is known to be due. It adds nothing where
-// jobs are late, something holds jobs back, and it is not known whether others are delivered.
+// addFlow says whether callbacks flow. Where something fails or holds jobs back, it says so only if others are delivered.
 func (s *state) addFlow(l *lead, holds bool) {
-	isLate, delivered := s.isLate(), s.samples.LastMinute("delivered")
-	if s.counts != nil || delivered > 0 {
+	isLate, delivered := s.isLate(), s.lately.Delivered > 0
+	known := s.held != nil && (s.held.Exact || s.held.LookedAt > 0)
+	if l.Class == "" && (s.counts != nil || delivered) {
 		l.Class = "ok"
 	}
 	switch {
 	case isLate && !holds:
-		l.Class = "warn"
-		l.add("Callbacks are late: the oldest due job has waited for %s, since ", s.lateWords())
+		l.worsen("warn")
+		l.add(" Callbacks are late: the oldest due job has waited for %s, since ", s.lateWords())
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
-	case delivered > 0:
-		l.add("Callbacks flow.")
-	case s.counts == nil && s.samples.Steps == 0:
-		l.add("The first numbers are there within 5 s.")
-	case s.counts == nil && math.IsNaN(delivered):
-		l.add("It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
-			"minute.")
+	case holds && delivered:
+		l.add(" Other callbacks flow.")
+	case holds && s.isStuck():
+		l.Class = "bad"
+		l.add(" Nothing is being delivered.")
+	case holds:
+	case delivered && !known:
+		l.worsen("warn")
+		l.add(" Callbacks are delivered. It is not known whether receivers fail: no lane could be looked at.")
+	case delivered:
+		l.add(" Callbacks flow.")
+	case s.Hour == nil:
+		l.Class = ""
+		l.add(" It is not known whether callbacks flow: your token names topics by patterns, which cannot be " +
+			"counted.")
 	case s.counts == nil:
-		l.add("Nothing was delivered in the last minute.")
+		l.add(" Nothing was delivered %s.", lately)
 	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
-		l.add("Nothing waits: all jobs have ended.")
+		l.add(" Nothing waits: all jobs have ended.")
 	case s.counts.Running == 0 && s.oldestLate() < 0 && !s.counts.OldestDueAt.IsZero():
-		l.add("Nothing is due: %s, the next one at ", words.CountVerb(s.counts.Scheduled+
+		l.add(" Nothing is due: %s, the next one at ", words.CountVerb(s.counts.Scheduled+
 			s.counts.Ready, "job", "waits", "wait"))
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
 	case !isLate && s.counts.Running > 0:
-		l.add("No job is late: %s running.", words.CountVerb(s.counts.Running, "attempt", "is", "are"))
+		l.add(" No job is late: %s running.", words.CountVerb(s.counts.Running, "attempt", "is", "are"))
 	case !isLate:
-		l.add("No job is late.")
+		l.add(" No job is late.")
 	}
 }
 

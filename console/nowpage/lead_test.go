@@ -1,7 +1,6 @@
 package nowpage
 
 import (
-	"math"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 )
 
@@ -29,18 +28,14 @@ func (l lead) text() string {
 	return b.String()
 }
 
-// rates returns samples of a minute.
-func rates(delivered, again float64) sampler.Samples {
-	return sampler.Samples{
-		Steps:    12,
-		Verdicts: []sampler.Verdict{{Name: "delivered", LastMinute: delivered}, {Name: "again", LastMinute: again}},
-	}
+// rates returns what became of attempts lately.
+func rates(delivered, failed int64) client.HistoryBucket {
+	return client.HistoryBucket{At: noon, Delivered: delivered, Failed: failed}
 }
 
-// after returns samples after a number of steps.
-func after(steps int, s sampler.Samples) sampler.Samples {
-	s.Steps = steps
-	return s
+// history returns the last hour, with a bucket.
+func history(b client.HistoryBucket) *recent.Attempts {
+	return recent.LastHour(&client.Buckets{Minutes: []client.HistoryBucket{b}}, noon)
 }
 
 // heldBy returns a lane that is held for reasons.
@@ -79,6 +74,10 @@ func TestLead(t *testing.T) {
 	ready := []client.StoreReadiness{{Name: "main", Ready: true}}
 	failed := heldBy("pay.example:443", "breaker_open")
 	failed.LastFailure = &client.LaneFailure{At: ago(time.Minute), Status: 503}
+	failed.Health = &client.ReceiverHealth{State: "failing", Since: ago(9 * time.Minute), FailedPercent: 98}
+	failing := heldBy("sms.example:443", "failing")
+	failing.Reasons[0].Until = time.Time{}
+	failing.LastFailure, failing.Health = failed.LastFailure, failed.Health
 	refused := heldBy("crm.example:443", "order", "topic_paused")
 	refused.LastFailure = &client.LaneFailure{At: ago(time.Minute), ErrorClass: "refused"}
 	other := heldBy("pay.example:443", "retry_after")
@@ -88,7 +87,6 @@ func TestLead(t *testing.T) {
 	many.Exact = false
 	due := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(30 * time.Second)}
 	onTime := &client.Counts{Registered: 9, Ready: 3, OldestDueAt: ago(time.Second)}
-	const waits = " The oldest due job has waited for 30s."
 
 	for name, test := range map[string]struct {
 		state state
@@ -105,34 +103,43 @@ func TestLead(t *testing.T) {
 			"answer!", Stores: ready}, "warn", "The store cannot be read now: the store does not answer!"},
 		"one store of two": {
 			state{
-				counts: &client.Counts{Registered: 9}, samples: rates(1, 0),
+				counts: &client.Counts{Registered: 9}, lately: rates(1, 0),
 				Stores: []client.StoreReadiness{{Name: "main", Ready: true}, {Name: "eu", Detail: "It is full."}},
-			}, "bad", "Callbacks flow. Store eu is not ready: It is full.",
+			},
+			"bad",
+			"Store eu is not ready: It is full. Callbacks are delivered. It is not known whether receivers " +
+				"fail: no lane could be looked at.",
 		},
-		"flows": {state{counts: onTime, samples: rates(1,
-			1), held: troubled(heldBy("a:1", "lane_full", "topic_rate"))}, "ok", "Callbacks flow."},
+		"flows": {
+			state{counts: onTime, lately: rates(1,
+				1), held: troubled(heldBy("a:1", "lane_full", "topic_rate"))},
+			"ok",
+			"Callbacks flow.",
+		},
 		"flows, late": {
-			state{counts: due, samples: rates(1, 1), held: troubled(heldBy("a:1", "lane_rate"))},
+			state{counts: due, lately: rates(1, 1), held: troubled(heldBy("a:1", "lane_rate"))},
 			"warn",
-			"Callbacks flow. 1 lane holds jobs back: a:1 (at its rate until 12:01:00)." + waits,
+			"1 lane holds jobs back: a:1 of topic t (at its rate until 12:01:00). The oldest due job has " +
+				"waited for 30s. Other callbacks flow.",
 		},
 		"flows, late, topic paused without jobs": {
-			state{counts: due, samples: rates(1, 0), settings: paused("t"), allCounted: true},
+			state{counts: due, lately: rates(1, 0), settings: paused("t"), allCounted: true},
 			"warn",
-			"Callbacks are late: the oldest due job has waited for 30s, since 11:59:30. Topic t is paused.",
+			"Topic t is paused. Callbacks are late: the oldest due job has waited for 30s, since 11:59:30.",
 		},
 		"flows beside a paused lane": {
-			state{counts: onTime, samples: rates(1, 0), held: troubled(heldBy("a:1", "lane_paused", "lane_full"),
+			state{counts: onTime, lately: rates(1, 0), held: troubled(heldBy("a:1", "lane_paused", "lane_full"),
 				heldBy("b:1", "lane_full"))},
 			"warn",
-			"Callbacks flow. 1 lane holds jobs back: a:1 (lane paused until 12:01:00).",
+			"1 lane holds jobs back: a:1 of topic t (lane paused until 12:01:00). Other callbacks flow.",
 		},
 		"flows beside a cooldown": {
-			state{counts: onTime, samples: rates(1, 0), held: troubled(heldBy("a:1", "cooldown"))},
+			state{counts: onTime, lately: rates(1, 0), held: troubled(heldBy("a:1", "cooldown"))},
 			"warn",
-			"Callbacks flow. 1 lane holds jobs back: a:1 (in a cooldown by Ringback until 12:01:00).",
+			"1 lane holds jobs back: a:1 of topic t (in a cooldown by Ringback until 12:01:00). Other " +
+				"callbacks flow.",
 		},
-		"all ended": {state{counts: &client.Counts{Registered: 9, Delivered: 9}, samples: rates(0,
+		"all ended": {state{counts: &client.Counts{Registered: 9, Delivered: 9}, lately: rates(0,
 			0)}, "ok", "Nothing waits: all jobs have ended."},
 		"nothing due": {state{counts: &client.Counts{
 			Registered: 9, Scheduled: 1200,
@@ -143,7 +150,7 @@ func TestLead(t *testing.T) {
 			OldestDueAt: noon.Add(time.Minute),
 		}}, "ok", "Nothing is due: 1 job waits, the next one at 12:01:00."},
 		"runs": {
-			state{counts: &client.Counts{Registered: 9, Running: 1}, samples: rates(0, 0)},
+			state{counts: &client.Counts{Registered: 9, Running: 1}, lately: rates(0, 0)},
 			"ok", "No job is late: 1 attempt is running.",
 		},
 		"due since they were counted": {state{counts: due, age: 25 * time.Second}, "ok", "No job is late."},
@@ -151,19 +158,23 @@ func TestLead(t *testing.T) {
 			Registered: 9, Ready: 1,
 			OldestDueAt: ago(time.Second),
 		}}, "ok", "No job is late."},
-		"late": {state{counts: due}, "warn", "Callbacks are late: the oldest due job has waited for " +
-			"30s, since 11:59:30."},
-		"late and delivers": {state{counts: due, samples: rates(3, 0)}, "warn", "Callbacks are late: the oldest due " +
+		"late": {
+			state{counts: due},
+			"bad",
+			"Nothing is being delivered: the oldest due job has waited for 30s. Perhaps no process delivers " +
+				"its topic, or no client leases its jobs.",
+		},
+		"late and delivers": {state{counts: due, lately: rates(3, 0)}, "warn", "Callbacks are late: the oldest due " +
 			"job has waited for 30s, since 11:59:30."},
 		"nobody delivers": {
-			state{counts: due, samples: rates(0, 0)},
+			state{counts: due, lately: rates(0, 0)},
 			"bad",
 			"Nothing is being delivered: the oldest due job has waited for 30s. Perhaps no process delivers its " +
 				"topic, or no client leases its jobs.",
 		},
 		"nobody delivers, all lanes were looked at": {
 			state{
-				counts: due, samples: rates(0, 0), held: troubled(), topics: counted("a", due),
+				counts: due, lately: rates(0, 0), held: troubled(), topics: counted("a", due),
 				settings: []*client.Topic{{Name: "a"}},
 			},
 			"bad",
@@ -172,7 +183,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody delivers, some lanes were looked at": {
 			state{
-				counts: due, samples: rates(0, 0), topics: counted("a", due),
+				counts: due, lately: rates(0, 0), topics: counted("a", due),
 				held:     &client.TroubledLanes{LookedAt: 2000},
 				settings: deliveredBy("a", "handler"),
 			},
@@ -183,7 +194,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody leases": {
 			state{
-				counts: due, samples: rates(0, 0), held: troubled(),
+				counts: due, lately: rates(0, 0), held: troubled(),
 				topics: append(counted("a", onTime), counted("b", due)...), settings: deliveredBy("b", "pull"),
 			},
 			"warn",
@@ -192,122 +203,140 @@ func TestLead(t *testing.T) {
 		},
 		"attempts take long": {
 			state{
-				counts:  &client.Counts{Registered: 9, Ready: 3, Running: 2, OldestDueAt: ago(30 * time.Second)},
-				samples: rates(0, 0), held: troubled(),
+				counts: &client.Counts{Registered: 9, Ready: 3, Running: 2, OldestDueAt: ago(30 * time.Second)},
+				lately: rates(0, 0), held: troubled(),
 			},
 			"warn",
 			"Nothing is being delivered: 2 attempts are running, and the oldest due job has waited for 30s.",
 		},
-		"ten seconds of failures": {
-			state{
-				counts:  &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)},
-				samples: after(2, rates(0, 1)),
-			},
-			"ok",
-			"Nothing is due: 1 job waits, the next one at 12:01:00.",
-		},
-		"ten seconds of nothing": {state{counts: due, samples: after(2, rates(0, 0))}, "warn", "Callbacks are late: " +
-			"the oldest due job has waited for 30s, since 11:59:30."},
 		"stuck receiver": {
-			state{counts: due, samples: rates(0, 1), held: troubled(heldBy("d:1", "retry_after"))},
-			"bad", "Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) is in trouble.",
+			state{counts: due, lately: rates(0, 1), held: troubled(heldBy("d:1", "retry_after"))},
+			"bad",
+			"The receiver of 1 lane fails: d:1 of topic t (asked for a pause, left alone until 12:01:00). " +
+				"The oldest due job has waited for 30s. Nothing is being delivered.",
 		},
 		"stuck receiver, perhaps more": {
-			state{counts: due, samples: rates(0, 1), held: &client.TroubledLanes{
+			state{counts: due, lately: rates(0, 1), held: &client.TroubledLanes{
 				Items: []client.TroubledLane{heldBy("d:1", "retry_after")}, Total: 1,
 			}},
 			"bad",
-			"Nothing is being delivered: d:1 (asked for a pause, left alone until 12:01:00) and perhaps others are " +
-				"in trouble.",
+			"The receiver of at least 1 lane fails: d:1 of topic t (asked for a pause, left alone until " +
+				"12:01:00). The oldest due job has waited for 30s. Nothing is being delivered.",
 		},
 		"all fail": {
 			state{
-				counts:  &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)},
-				samples: rates(0, 1),
-			}, "bad", "Nothing is being delivered: all attempts of the last minute failed.",
+				counts: &client.Counts{Registered: 9, Scheduled: 1, OldestDueAt: noon.Add(time.Minute)},
+				lately: rates(0, 3),
+			}, "bad", "Nothing is being delivered: all attempts of the last two minutes failed.",
 		},
 		"one receiver": {
-			state{counts: due, samples: rates(1, 1), held: troubled(failed)}, "warn", "Callbacks flow. 1 receiver " +
-				"is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits,
+			state{counts: due, lately: rates(1, 1), held: troubled(failed)},
+			"warn",
+			"The receiver of 1 lane fails: pay.example:443 of topic t (98\u00a0% of its attempts fail since " +
+				"11:51:00, newest: answered 503, breaker open until 12:01:00). The oldest due job has waited for " +
+				"30s. Other callbacks flow.",
+		},
+		"fails without a breaker": {
+			state{counts: onTime, lately: rates(1, 1), held: troubled(failing)},
+			"warn",
+			"The receiver of 1 lane fails: sms.example:443 of topic t (98\u00a0% of its attempts fail since " +
+				"11:51:00, newest: answered 503). Other callbacks flow.",
+		},
+		"died": {
+			state{counts: onTime, lately: client.HistoryBucket{At: noon, Delivered: 3, Dead: 39}, held: troubled()},
+			"warn",
+			"39 jobs died in the last hour. Callbacks flow.",
+		},
+		"one died, late": {
+			state{counts: due, lately: client.HistoryBucket{At: noon, Failed: 3, Dead: 1}, held: troubled(failed)},
+			"bad",
+			"The receiver of 1 lane fails: pay.example:443 of topic t (98\u00a0% of its attempts fail since " +
+				"11:51:00, newest: answered 503, breaker open until 12:01:00). The oldest due job has waited for " +
+				"30s. 1 job died in the last hour. Nothing is being delivered.",
+		},
+		"nothing was looked at": {
+			state{counts: onTime, lately: rates(3, 0), held: new(client.TroubledLanes)},
+			"warn",
+			"Callbacks are delivered. It is not known whether receivers fail: no lane could be looked at.",
 		},
 		"of two topics": {
-			state{counts: due, samples: rates(1, 1), held: troubled(failed, other)},
+			state{counts: due, lately: rates(1, 1), held: troubled(failed, other)},
 			"warn",
-			"Callbacks flow. 1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until " +
-				"12:01:00)." + waits,
+			"The receivers of 2 lanes fail: pay.example:443 of topic t (98\u00a0% of its attempts fail since " +
+				"11:51:00, newest: answered 503, breaker open until 12:01:00) and pay.example:443 of topic u " +
+				"(asked for a pause, left alone until 12:01:00). The oldest due job has waited for 30s. Other " +
+				"callbacks flow.",
 		},
-		"receivers, not sampled": {state{counts: due, held: troubled(failed)}, "warn", "1 receiver is in trouble: " +
-			"pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." + waits},
+		"receivers, not sampled": {
+			state{counts: due, held: troubled(failed)},
+			"bad",
+			"The receiver of 1 lane fails: pay.example:443 of topic t (98\u00a0% of its attempts fail since " +
+				"11:51:00, newest: answered 503, breaker open until 12:01:00). The oldest due job has waited for " +
+				"30s. Nothing is being delivered.",
+		},
 		"many receivers": {
-			state{counts: due, samples: rates(1, 1), held: many},
+			state{counts: due, lately: rates(1, 1), held: many},
 			"warn",
-			"Callbacks flow. At least 5 receivers are in trouble: pay.example:443 (answered 503 at 11:59:00, breaker " +
-				"open until 12:01:00), " +
-				"crm.example:443 (the connection was refused at 11:59:00, waits for a failed job until 12:01:00) and " +
-				"3 more. Topic t is paused." + waits,
+			"The receivers of at least 5 lanes fail: pay.example:443 of topic t (98\u00a0% of its attempts fail " +
+				"since 11:51:00, newest: answered 503, breaker open until 12:01:00), crm.example:443 of topic t " +
+				"(newest: the connection was refused, waits for a failed job until 12:01:00) and 3 more. Topic t " +
+				"is paused. The oldest due job has waited for 30s. Other callbacks flow.",
 		},
 		"stuck receivers": {
-			state{counts: due, samples: rates(0, 0), held: troubled(refused, heldBy("d:1", "retry_after"))},
+			state{counts: due, lately: rates(0, 0), held: troubled(refused, heldBy("d:1", "retry_after"))},
 			"bad",
-			"Nothing is being delivered: crm.example:443 (the connection was refused at 11:59:00, waits for a failed " +
-				"job until 12:01:00) " +
-				"and d:1 (asked for a pause, left alone until 12:01:00) are in trouble. Topic t is paused.",
+			"The receivers of 2 lanes fail: crm.example:443 of topic t (newest: the connection was refused, " +
+				"waits for a failed job until 12:01:00) and d:1 of topic t (asked for a pause, left alone until " +
+				"12:01:00). Topic t is paused. The oldest due job has waited for 30s. Nothing is being " +
+				"delivered.",
 		},
 		"stuck lane": {
-			state{counts: due, samples: rates(0, 0), held: troubled(heldBy("slow:1", "lane_full", "topic_rate"))},
-			"bad", "Nothing is being delivered: slow:1 (at its concurrency until 12:01:00) holds jobs back.",
+			state{counts: due, lately: rates(0, 0), held: troubled(heldBy("slow:1", "lane_full", "topic_rate"))},
+			"bad",
+			"Nothing is being delivered: slow:1 of topic t (at its concurrency until 12:01:00) holds jobs " +
+				"back.",
 		},
 		"lane, no sample": {
 			state{counts: due, held: troubled(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))},
-			"warn",
-			"2 lanes hold jobs back: slow:1 (at its concurrency until 12:01:00) and b:1 (new code until 12:01:00)." +
-				waits,
+			"bad",
+			"Nothing is being delivered: slow:1 of topic t (at its concurrency until 12:01:00) and b:1 of " +
+				"topic t (new code until 12:01:00) hold jobs back.",
 		},
 		"paused": {
-			state{counts: due, samples: rates(0, 0), held: troubled(heldBy("a:1", "topic_paused"))},
+			state{counts: due, lately: rates(0, 0), held: troubled(heldBy("a:1", "topic_paused"))},
 			"bad",
 			"Nothing is being delivered: topic t is paused.",
 		},
 		"nobody delivers, topic paused without jobs": {
-			state{counts: due, samples: rates(0, 0), settings: paused("t"), allCounted: true},
+			state{counts: due, lately: rates(0, 0), settings: paused("t"), allCounted: true},
 			"bad",
 			"Nothing is being delivered: the oldest due job has waited for 30s. Perhaps no process delivers its " +
 				"topic, or no client leases its jobs.",
 		},
 		"paused, jobs not counted": {
-			state{counts: due, samples: rates(0, 0), settings: paused("t")},
+			state{counts: due, lately: rates(0, 0), settings: paused("t")},
 			"bad",
 			"Nothing is being delivered: topic t is paused.",
 		},
 		"paused, without jobs": {
-			state{counts: &client.Counts{Registered: 1}, samples: rates(0, 0), settings: paused("a", "b")},
+			state{counts: &client.Counts{Registered: 1}, lately: rates(0, 0), settings: paused("a", "b")},
 			"warn",
-			"Nothing waits: all jobs have ended. Topics a and b are paused.",
+			"Topics a and b are paused.",
 		},
-		"restricted, at first":          {state{}, "", "The first numbers are there within 5 s."},
-		"restricted, nothing delivered": {state{samples: rates(0, 0)}, "", "Nothing was delivered in the last minute."},
-		"restricted, not followed": {
-			state{samples: rates(math.NaN(), math.NaN()), held: troubled()},
+		"restricted, nothing delivered": {
+			state{Hour: history(rates(0, 0)), held: troubled()},
 			"",
-			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
-				"minute.",
+			"Nothing was delivered in the last two minutes.",
 		},
-		"restricted, not followed, a receiver fails": {
-			state{samples: rates(math.NaN(), math.NaN()), held: troubled(heldBy("d:1", "retry_after"))},
-			"warn",
-			"It is not known whether callbacks flow: the live stream of attempts could not be followed in the last " +
-				"minute. " +
-				"1 receiver is in trouble: d:1 (asked for a pause, left alone until 12:01:00).",
-		},
-		"rate not known": {
-			state{counts: due, samples: rates(math.NaN(), math.NaN()), held: troubled(failed)},
-			"warn",
-			"1 receiver is in trouble: pay.example:443 (answered 503 at 11:59:00, breaker open until 12:01:00)." +
-				waits,
+		"restricted, not counted": {
+			state{held: troubled()}, "", "It is not known whether callbacks flow: your token names topics by patterns, which cannot be counted.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.state.v = &web.Visit{Now: noon, Base: ".", Who: new(client.Principal)}
+			if test.state.counts != nil || test.state.lately.Delivered > 0 {
+				test.state.Hour = history(test.state.lately)
+			}
 			l := test.state.lead()
 			require.Equal(t, test.text, l.text())
 			require.Equal(t, test.class, l.Class)

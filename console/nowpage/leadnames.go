@@ -1,7 +1,6 @@
 package nowpage
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/ringback/ringback/client"
@@ -23,22 +22,15 @@ func isFailing(l *client.TroubledLane) bool { return severityOf(l) == job.Severi
 // isAtLimitOnly reports whether a lane holds jobs back for its limits alone.
 func isAtLimitOnly(l *client.TroubledLane) bool { return severityOf(l) == job.SeverityLimit }
 
-// hostPort is the end of lanes that are named after a receiver.
-var hostPort = regexp.MustCompile(`:\d+$`)
-
-// failing returns the lanes whose receivers fail, one for each receiver. more reports whether there may be others.
+// failing returns the lanes whose receivers fail. more reports whether there may be others.
 func (s *state) failing() (lanes []*client.TroubledLane, more bool) {
 	if s.held == nil {
 		return nil, false
 	}
-	var seen []string
 	for i := range s.held.Items {
-		item := &s.held.Items[i]
-		if !isFailing(item) || hostPort.MatchString(item.Lane) && slices.Contains(seen, item.Lane) {
-			continue
+		if item := &s.held.Items[i]; isFailing(item) {
+			lanes = append(lanes, item)
 		}
-		seen = append(seen, item.Lane)
-		lanes = append(lanes, item)
 	}
 	n := len(s.held.Items)
 	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && isFailing(&s.held.Items[n-1])
@@ -52,20 +44,34 @@ func (s *state) addLanes(l *lead, lanes []*client.TroubledLane) {
 	s.addList(l, len(lanes), func(i int) {
 		lane := lanes[i]
 		l.addLink(lane.Lane, s.v.Path("topics", lane.Topic, "lanes", lane.Lane))
+		l.add(" of topic ")
+		l.addLink(lane.Topic, s.v.Path("topics", lane.Topic))
 		l.add(" (")
-		reason := &lane.Reasons[0]
-		if f := lane.LastFailure; f != nil && isFailing(lane) {
-			l.add("%s at ", failureText(f))
-			l.addTime(f.At)
-			l.add(", ")
-		}
-		l.add("%s", reasonPill(reason.Code).Text)
-		if !reason.Until.IsZero() {
-			l.add("%s", untilText(reason.Code))
-			l.addTime(reason.Until)
-		}
+		s.addReason(l, lane)
 		l.add(")")
 	})
+}
+
+// addReason says how many attempts of a lane fail, since when, the newest failure, and what else is the worst reason.
+func (s *state) addReason(l *lead, lane *client.TroubledLane) {
+	between := ""
+	if h := lane.Health; h != nil && isFailing(lane) {
+		l.add("%d\u00a0%% of its attempts fail since ", h.FailedPercent)
+		l.addTime(h.Since)
+		between = ", "
+	}
+	if f := lane.LastFailure; f != nil && isFailing(lane) {
+		l.add("%snewest: %s", between, failureText(f))
+		between = ", "
+	}
+	reason := &lane.Reasons[0]
+	if reason.Code != string(job.ObstacleFailing) || between == "" {
+		l.add("%s%s", between, reasonPill(reason.Code).Text)
+	}
+	if !reason.Until.IsZero() {
+		l.add("%s", untilText(reason.Code))
+		l.addTime(reason.Until)
+	}
 }
 
 // untilText returns the words before the end of a reason.
@@ -100,9 +106,7 @@ func (s *state) addList(l *lead, n int, add func(i int)) {
 // addPauses adds a sentence about paused topics.
 func (s *state) addPauses(l *lead) {
 	if paused := s.pauses(); len(paused) > 0 {
-		if l.Class != "bad" {
-			l.Class = "warn"
-		}
+		l.worsen("warn")
 		s.addPaused(l, " Topic", paused)
 		l.add(".")
 	}

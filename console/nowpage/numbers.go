@@ -1,12 +1,9 @@
 package nowpage
 
 import (
-	"html/template"
-	"math"
 	"time"
 
-	"github.com/ringback/ringback/console/chart"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/words"
 )
 
@@ -33,10 +30,10 @@ func (s *state) cards() []card {
 		}
 		cards = append(cards, waiting, running, delivered, deadJobs, s.dueCard())
 	}
-	if s.samples.Steps == 0 {
+	if s.Hour == nil {
 		return cards
 	}
-	return append(cards, s.rateCard(), s.lateCard())
+	return append(cards, s.rateCard(), s.shareCard(), s.lateCard())
 }
 
 // dueCard says how late the oldest job is that waits.
@@ -61,93 +58,36 @@ func (s *state) dueCard() card {
 
 // rateCard says how many attempts are made.
 func (s *state) rateCard() card {
-	c := card{Label: "Attempts/s", Value: "–", Note: "in the last minute"}
-	if rate := s.samples.LastMinute(); !math.IsNaN(rate) {
-		c.Value = words.Decimal(rate)
-	}
-	if failed := s.samples.LastMinute("again", "dead"); failed > 0 {
-		c.Class, c.Note = "warn", "in the last minute, "+words.Rate(failed)+" failed"
+	seconds := s.v.Now.Sub(s.latelySince()).Seconds()
+	rate := func(n int64) float64 { return float64(n) / seconds }
+	c := card{Label: "Attempts/s", Value: words.Decimal(rate(s.lately.Delivered + s.lately.Failed)), Note: lately}
+	if s.lately.Failed > 0 {
+		c.Class, c.Note = "warn", words.Rate(rate(s.lately.Failed))+" failed, "+lately
 	}
 	return c
 }
+
+// lately says in words of which time state.lately is.
+const lately = "in the last two minutes"
 
 // lateCard says how late attempts began.
 func (s *state) lateCard() card {
-	c := card{Label: "Lateness p99", Value: "–", Note: "no attempt in the last minute"}
-	if !math.IsNaN(s.samples.LastP99) {
-		c.Value, c.Note = seconds(s.samples.LastP99), "p50 "+seconds(s.samples.LastP50)+", in the last minute"
+	c := card{Label: "Lateness p99", Value: "–", Note: "no attempt " + lately}
+	if p50, p99, ok := s.Hour.LastLate(s.latelySince()); ok {
+		c.Value, c.Note = words.Duration(p99), "p50 "+words.Duration(p50)+", "+lately
 	}
 	return c
 }
 
-// seconds returns a number of seconds in words.
-func seconds(s float64) string { return words.Duration(time.Duration(s * float64(time.Second))) }
-
-// charts are the charts of the last shown minutes.
-type charts struct {
-	Attempts, Lateness template.HTML
-	Legend             []legend
-}
-
-// legend is a colour of a chart.
-type legend struct{ Class, Text string }
-
-// newCharts draws the samples; nil: there are none.
-func newCharts(s *sampler.Samples) *charts {
-	if s.Steps == 0 {
-		return nil
+// shareCard says how many of the attempts of the last hour failed.
+func (s *state) shareCard() card {
+	c := card{Label: "Failed", Value: "–", Note: "no attempt in the last hour", Class: s.Hour.Class()}
+	if sum := s.Hour.Sum(); sum.Delivered+sum.Failed > 0 {
+		n := sum.Delivered + sum.Failed
+		c.Value, c.Note = recent.Percent(sum.Failed, n), "of "+words.Count(n, "attempt")+" in the last hour"
 	}
-	c := new(charts)
-	var verdicts []chart.Series
-	for _, v := range s.Verdicts {
-		if v.Name == "cancelled" && !isAboveZero(v.PerSecond) {
-			continue
-		}
-		verdicts = append(verdicts, chart.Series{Name: v.Name, Class: "c-" + v.Name, Values: v.PerSecond})
-		c.Legend = append(c.Legend, legend{"c-" + v.Name, v.Name})
+	if c.Class == "ok" {
+		c.Class = ""
 	}
-	from, to := s.From.UTC(), s.To.UTC()
-	c.Attempts = chart.Stack(verdicts, from, to, "Attempts a second")
-	c.Lateness = chart.Lines([]chart.Series{
-		{Name: "p50", Class: "c-p50", Values: s.P50},
-		{Name: "p99", Class: "c-p99", Values: s.P99},
-	}, from, to, "Lateness")
 	return c
-}
-
-func isAboveZero(values []float64) bool {
-	for _, v := range values {
-		if v > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// completeness says how complete the samples are.
-func (s *state) completeness() string {
-	switch {
-	case s.samples.Fault != nil:
-		text := "Incomplete: the live stream of attempts cannot be followed now, so failed attempts and lateness are " +
-			"missing"
-		if s.Restricted != nil {
-			text = "Incomplete: the live stream of attempts cannot be followed now"
-		}
-		return words.Sentence(text + " (" + faultOf(s.samples.Fault) + ")")
-	case s.samples.Steps == 0:
-		return "The first ones are there within 5 s."
-	case s.samples.Estimated:
-		text := "In part estimated: more happened than the live stream has room for, so attempts are scaled up"
-		if s.Restricted == nil {
-			text += ", but for the delivered ones, which are counted"
-		}
-		return text + "."
-	}
-	since := s.v.Now.Add(-time.Duration(s.samples.Steps) * sampler.Step)
-	text := "Complete since " + words.When(since, s.v.Now, time.UTC) + ", in steps of 5\u00a0s."
-	if missing := s.samples.Missing(); missing > 0 {
-		text = "Complete, but for " + words.Duration(missing) +
-			" in which the API or its live stream could not be read."
-	}
-	return text
 }

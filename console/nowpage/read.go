@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 )
 
 const (
 	// maxTopics bounds the topics that are counted, and whose settings are looked through for pauses: one page of the
 	// lists.
-	maxTopics = sampler.StatsTopics
+	maxTopics = recent.StatsTopics
 	// maxOwnTopics bounds the topics that are counted for a token that is restricted to topics.
 	maxOwnTopics = 10
 )
 
 // state is what the API says now.
 type state struct {
-	v       *web.Visit
-	samples sampler.Samples
+	v *web.Visit
+	// Hour and Days are what became of attempts; nil: not known. lately is the sum of the last whole minute and of the
+	// one that has begun.
+	Hour, Days *recent.Attempts
+	lately     client.HistoryBucket
 
 	// fault says why the server cannot be read; empty: it can.
 	fault string
@@ -59,7 +62,7 @@ func (p *pages) read(v *web.Visit) (*state, error) {
 		return nil, err
 	}
 	s.Version, s.Process = version.Version, version.Process
-	readCounts := func(ctx context.Context) error { return s.readCounts(ctx, p.samplers) }
+	readCounts := func(ctx context.Context) error { return s.readCounts(ctx, p.answers) }
 	readHeld := func(ctx context.Context) (err error) {
 		s.held, _, err = p.held.Read(ctx, v.Audience, func(ctx context.Context) (*client.TroubledLanes, error) {
 			return v.API.TroubledLanes(ctx, client.TroubledQuery{})
@@ -96,21 +99,36 @@ func (s *state) readStores(ctx context.Context) error {
 }
 
 // readCounts reads the counters of the namespace, or those of the token's topics.
-func (s *state) readCounts(ctx context.Context, from *sampler.Samplers) error {
+func (s *state) readCounts(ctx context.Context, from *recent.Answers) error {
 	if s.Restricted != nil {
 		return s.readOwnCounts(ctx)
 	}
 	stats, at, err := from.Stats(ctx, s.v.Namespace, s.v.API)
+	if err != nil {
+		return err
+	}
+	s.age = max(0, s.v.Now.Sub(at))
+	s.counts, s.topics, s.allCounted = &stats.Totals, stats.Items, stats.NextCursor == ""
+	history, err := from.History(ctx, s.v.Namespace, s.v.API)
 	if err == nil {
-		s.age = max(0, s.v.Now.Sub(at))
-		s.counts, s.topics, s.allCounted = &stats.Totals, stats.Items, stats.NextCursor == ""
+		s.setHistory(&history.Buckets)
 	}
 	return err
 }
 
+// setHistory sets what became of attempts.
+func (s *state) setHistory(b *client.Buckets) {
+	s.Hour, s.Days = recent.LastHour(b, s.v.Now), recent.LastDays(b, s.v.Now)
+	s.lately = client.SumBuckets(b.Minutes, s.latelySince())
+}
+
+// latelySince is when the last whole minute began.
+func (s *state) latelySince() time.Time { return s.v.Now.Truncate(time.Minute).Add(-time.Minute) }
+
 // readOwnCounts reads the counters of the topics that the token names. A pattern matches topics that nothing lists.
 func (s *state) readOwnCounts(ctx context.Context) error {
 	var sum client.Counts
+	var buckets client.Buckets
 	known := true
 	for i, topic := range s.Restricted.Topics {
 		if strings.Contains(topic, "*") || i >= maxOwnTopics {
@@ -126,10 +144,19 @@ func (s *state) readOwnCounts(ctx context.Context) error {
 		}
 		s.topics = append(s.topics, client.TopicCounts{Topic: counts.Topic, Counts: counts.Counts})
 		add(&sum, &counts.Counts)
+		history, err := s.v.API.TopicHistory(ctx, topic)
+		if err != nil {
+			return err
+		}
+		buckets.Minutes = append(buckets.Minutes, history.Minutes...)
+		buckets.Hours = append(buckets.Hours, history.Hours...)
 	}
 	s.Restricted.Counts = s.topics
 	if known {
 		s.counts = &sum
+	}
+	if known || len(s.topics) > 0 {
+		s.setHistory(&buckets)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package sampler
+package recent
 
 import (
 	"context"
@@ -14,10 +14,10 @@ const (
 	longestReuse = 10 * time.Second
 )
 
-// AnswerCache has the last answers to requests that take long where there is much to look at, by key, so that many
+// Cache has the last answers to requests that take long where there is much to look at, by key, so that many
 // readers cost what one does. An answer that took 20 ms is used for one second, one of 1 ms nearly not at all. The zero
 // value has none. It is safe for concurrent use.
-type AnswerCache[T any] struct {
+type Cache[T any] struct {
 	mu  sync.Mutex
 	all map[string]*cachedAnswer[T]
 }
@@ -44,7 +44,7 @@ func (a *cachedAnswer[T]) isDone() bool {
 // Read returns the last answer while it is recent for what it took, or else what read returns, and when that was
 // requested. While somebody reads, the others wait for that answer. An error is that of its reader alone: the next one
 // tries again.
-func (c *AnswerCache[T]) Read(
+func (c *Cache[T]) Read(
 	ctx context.Context, key string, read func(context.Context) (T, error),
 ) (value T, at time.Time, err error) {
 	for {
@@ -69,13 +69,13 @@ func (c *AnswerCache[T]) Read(
 
 // join returns the answer of a key that can be used, or that somebody requests; or a new one, which the caller has to
 // request.
-func (c *AnswerCache[T]) join(key string) (a *cachedAnswer[T], isMine bool) {
+func (c *Cache[T]) join(key string) (a *cachedAnswer[T], isMine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.all[key]; a != nil && (!a.isDone() || time.Since(a.at) < a.maxAge) {
 		return a, false
 	}
-	if _, renews := c.all[key]; c.all == nil || !renews && len(c.all) >= MaxAudiences {
+	if _, renews := c.all[key]; c.all == nil || !renews && len(c.all) >= MaxKeys {
 		c.all = make(map[string]*cachedAnswer[T])
 	}
 	a = &cachedAnswer[T]{at: time.Now(), done: make(chan struct{})}
@@ -84,7 +84,7 @@ func (c *AnswerCache[T]) join(key string) (a *cachedAnswer[T], isMine bool) {
 }
 
 // end says that a request has ended.
-func (c *AnswerCache[T]) end(a *cachedAnswer[T], value T, failed bool) {
+func (c *Cache[T]) end(a *cachedAnswer[T], value T, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a.value, a.failed = value, failed

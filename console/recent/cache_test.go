@@ -1,4 +1,4 @@
-package sampler_test
+package recent_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 )
 
 // reader reads numbers that count the reads.
 type reader struct {
-	sampler.AnswerCache[int]
+	recent.Cache[int]
 
 	took  time.Duration
 	reads int
@@ -36,7 +36,7 @@ func (r *reader) next(context.Context) (int, error) {
 	return r.reads, r.err
 }
 
-func TestAnswerCache_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
+func TestCache_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{ // from the request on
 		0:                      0,
 		20 * time.Millisecond:  1020 * time.Millisecond,
@@ -63,7 +63,7 @@ func TestAnswerCache_ReusesAnswersForAsLongAsTheyWereExpensive(t *testing.T) {
 	}
 }
 
-func TestAnswerCache_ReadsOnceForAllWhoWait(t *testing.T) {
+func TestCache_ReadsOnceForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: time.Second}
 		var all sync.WaitGroup
@@ -84,7 +84,7 @@ func TestAnswerCache_ReadsOnceForAllWhoWait(t *testing.T) {
 	})
 }
 
-func TestAnswerCache_LetsTheNextReaderTryAfterAnError(t *testing.T) {
+func TestCache_LetsTheNextReaderTryAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: time.Second, err: errors.New("the token was revoked")}
 		go func() { _, _, _ = r.Read(t.Context(), "a", r.next) }()
@@ -95,8 +95,8 @@ func TestAnswerCache_LetsTheNextReaderTryAfterAnError(t *testing.T) {
 	})
 }
 
-func TestAnswerCache_LetsTheNextReaderTryAfterAPanic(t *testing.T) {
-	var c sampler.AnswerCache[int]
+func TestCache_LetsTheNextReaderTryAfterAPanic(t *testing.T) {
+	var c recent.Cache[int]
 	require.Panics(t,
 		func() { _, _, _ = c.Read(t.Context(), "a", func(context.Context) (int, error) { panic("read") }) })
 	n, _, err := c.Read(t.Context(), "a", func(context.Context) (int, error) { return 7, nil })
@@ -104,7 +104,7 @@ func TestAnswerCache_LetsTheNextReaderTryAfterAPanic(t *testing.T) {
 	require.Equal(t, 7, n)
 }
 
-func TestAnswerCache_DoesNotKeepErrors(t *testing.T) {
+func TestCache_DoesNotKeepErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: time.Second}
 		r.read(t, "a")
@@ -117,18 +117,18 @@ func TestAnswerCache_DoesNotKeepErrors(t *testing.T) {
 	})
 }
 
-func TestAnswerCache_KeepsOthersWhenItRenewsOne(t *testing.T) {
+func TestCache_KeepsOthersWhenItRenewsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{took: 20 * time.Millisecond}
-		for i := range sampler.MaxAudiences {
+		for i := range recent.MaxKeys {
 			r.read(t, strconv.Itoa(i))
 		}
 		r.read(t, "0") // its answer is too old
 		before := r.reads
-		r.read(t, strconv.Itoa(sampler.MaxAudiences-1))
+		r.read(t, strconv.Itoa(recent.MaxKeys-1))
 		require.Equal(t, before, r.reads)
 		r.read(t, "another") // finds no room
-		r.read(t, strconv.Itoa(sampler.MaxAudiences-1))
+		r.read(t, strconv.Itoa(recent.MaxKeys-1))
 		require.Equal(t, before+2, r.reads)
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/job"
@@ -83,7 +83,7 @@ func TestLane_SaysWhomReadyJobsWaitFor(t *testing.T) {
 func TestLane_SaysWhenItIsNotKnownWhatHoldsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := consoletest.New(t, consoletest.Options{Pages: []web.Pages{
-			topicpages.New(sampler.New(nil)),
+			topicpages.New(new(recent.Answers)),
 		}, WrapAPI: func(
 			api http.Handler,
 		) http.Handler {
@@ -236,7 +236,7 @@ const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 func TestPages_EscapeWhatOthersWrote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := consoletest.New(t, consoletest.Options{
-			Pages:  []web.Pages{topicpages.New(sampler.New(nil))},
+			Pages:  []web.Pages{topicpages.New(new(recent.Answers))},
 			Tokens: true, Deliver: func(job.Request) policy.Result {
 				return policy.Result{Class: policy.ClassRefused, Error: hostile}
 			},

@@ -2,6 +2,7 @@ package topicpages
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,11 +24,14 @@ type laneList struct {
 // isWhole reports whether the page has all lanes.
 func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
 
-// holds returns clauses about what holds jobs back, and how bad that is. breakers is the number of those in all lanes
-// of the topic that are open or half open.
-func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []string) {
+// holds returns clauses about receivers that fail and what holds jobs back, and how bad that is. The counts are those of
+// all lanes of the topic.
+func (l laneList) holds(counts *client.Counts, now time.Time) (class string, clauses []string) {
 	class = "warn"
-	if text := l.breakers(breakers); text != "" {
+	if text := l.failing(counts.LanesFailing, now); text != "" {
+		class, clauses = "bad", append(clauses, text)
+	}
+	if text := l.breakers(counts.BreakersOpen); text != "" {
 		class, clauses = "bad", append(clauses, text)
 	}
 	var paused, cooling []string
@@ -50,6 +54,28 @@ func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []
 		clauses = append(clauses, nameLanes(cooling, " has a cooldown"+until, " have cooldowns"))
 	}
 	return class, clauses
+}
+
+// failing says how many receivers fail, and the worst of those on the page; empty: none.
+func (l laneList) failing(all int64, now time.Time) string {
+	var worst *laneRow
+	for i := range l.Rows {
+		r := &l.Rows[i]
+		if h := r.Health; h != nil && h.State == "failing" &&
+			(worst == nil || h.FailedPercent > worst.Health.FailedPercent) {
+			worst = r
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	text := failingText(all)
+	if worst != nil {
+		h := worst.Health
+		text += fmt.Sprintf(" (%s: %d\u00a0%% of its attempts, since %s)", worst.Lane, h.FailedPercent,
+			words.When(h.Since, now, nil))
+	}
+	return text
 }
 
 // nameLanes names lanes, with what is said of one or of several.

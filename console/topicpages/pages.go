@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"time"
 
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
@@ -19,12 +19,12 @@ const section = "topics"
 
 // pages has what the pages share with others.
 type pages struct {
-	samplers *sampler.Samplers
+	answers *recent.Answers
 }
 
 // New returns the pages.
-func New(samplers *sampler.Samplers) web.Pages {
-	p := &pages{samplers}
+func New(answers *recent.Answers) web.Pages {
+	p := &pages{answers}
 	const topic, lane = "topics/{topic}", "topics/{topic}/lanes/{lane}"
 	return web.Pages{
 		Name:  "topicpages",
@@ -33,6 +33,7 @@ func New(samplers *sampler.Samplers) web.Pages {
 			"waiting": counted.Waiting, "due": dated.Due, "changed": changeable.Changed,
 			"hasSettings": laneRow.hasSettings, "ofLimit": laneRow.ofLimit, "cooling": laneRow.cooling,
 			"coolingFor": laneRow.coolingFor, "breakerWord": laneRow.breakerWord, "keyKind": words.KeyKind,
+			"spark": (*recent.Attempts).Spark, "hourText": (*recent.Attempts).Text, "hourClass": (*recent.Attempts).Class,
 		},
 		Routes: []web.Route{
 			web.Get("topics", access.ReadTopic, p.showTopics),

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -178,7 +178,7 @@ func TestForms_ShowWhatSomebodyChangedWhileTheyWereSaved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var site *consoletest.Site
 			site = consoletest.New(t, consoletest.Options{Pages: []web.Pages{
-				topicpages.New(sampler.New(nil)),
+				topicpages.New(new(recent.Answers)),
 			}, WrapAPI: func(
 				api http.Handler,
 			) http.Handler {

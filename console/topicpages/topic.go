@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 )
@@ -21,6 +22,7 @@ type topicPage struct {
 	Settings *client.Topic
 	Counts   client.Counts
 	Lanes    laneList
+	Hour     *recent.Attempts
 	// Policy is the policy that holds.
 	Policy preview
 	// Errors of the form that was sent, and what was typed.
@@ -75,13 +77,19 @@ func (p *topicPage) read(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
+	history, err := v.API.TopicHistory(ctx, p.Topic)
+	if err != nil {
+		return err
+	}
 	settings, err := v.API.LanesPage(ctx, p.Topic, o)
 	if err != nil {
 		return err
 	}
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
+	p.Hour = recent.LastHour(&history.Buckets, v.Now)
 	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
+	p.addDied()
 	if v.Live { // its blocks have no policy
 		return nil
 	}
@@ -105,8 +113,12 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Tim
 	case waiting+c.Running == 0 && c.Registered == 0:
 		return lead{Text: "No job was registered yet."}
 	case waiting+c.Running == 0:
-		return lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and",
+		l := lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and",
 			words.Number(c.Dead), "dead in all")}
+		if c.Dead > c.Delivered {
+			l.worsen()
+		}
+		return l
 	}
 	late := topicRow{Counts: c}.late(now)
 	l := lead{"ok", "No job is late"}
@@ -121,11 +133,19 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Tim
 	default:
 		l.Text = "No job is more than a minute late"
 	}
-	if class, clauses := lanes.holds(c.BreakersOpen, now); len(clauses) > 0 {
+	if class, clauses := lanes.holds(&c, now); len(clauses) > 0 {
 		l = lead{class, words.UpperFirst(strings.Join(clauses, "; "))}
 	}
 	l.Text = words.Sentence(l.Text+":", jobs)
 	return l
+}
+
+// addDied says how many jobs died in the last hour.
+func (p *topicPage) addDied() {
+	if n := p.Hour.Sum().Dead; n > 0 {
+		p.Lead.worsen()
+		p.Lead.Text += " " + words.Sentence(words.Count(n, "job")+" died in the last hour")
+	}
 }
 
 // forWhom says whom due jobs wait for, if it is not Ringback.

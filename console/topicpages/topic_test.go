@@ -17,7 +17,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console"
 	"github.com/ringback/ringback/console/consoletest"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/topicpages"
 	"github.com/ringback/ringback/console/web"
 )
@@ -140,11 +140,11 @@ func TestTopic_BreakersOfLanesWithoutJobsHoldNothingBack(t *testing.T) {
 		site.Register(client.Job{Topic: "order", URL: "https://refused.example/"})
 		site.Advance(time.Second)
 		page := site.Get("topics/order").OK()
-		require.Equal(t, "No job waits: 0 delivered and 1 dead in all.", lead(t, page))
-		require.Contains(t, page, `class="lead sentence "`)
-		require.Equal(t, "The only topic: no job is more than a minute late.", lead(t, site.Get("topics").OK()))
+		require.Equal(t, "No job waits: 0 delivered and 1 dead in all. 1 job died in the last hour.", lead(t, page))
+		require.Contains(t, page, `class="lead sentence warn"`)
+		require.Equal(t, "1 job of order died in the last hour.", lead(t, site.Get("topics").OK()))
 		site.Register(client.Job{Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
-		require.Equal(t, "No job is late: 1 job waits, the next is due in 1h.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "No job is late: 1 job waits, the next is due in 1h. 1 job died in the last hour.", lead(t, site.Get("topics/order").OK()))
 	})
 }
 
@@ -278,9 +278,9 @@ func TestTopic_DoesNotTakeDeletedDeadJobsForDeadLetters(t *testing.T) {
 		require.NoError(t, err)
 		site.Advance(time.Minute)
 		page := site.Get("topics/order").OK()
-		require.Equal(t, "No job waits: 0 delivered and 3 dead in all.", lead(t, page))
+		require.Equal(t, "No job waits: 0 delivered and 3 dead in all. 3 jobs died in the last hour.", lead(t, page))
 		require.Contains(t, consoletest.Text(page), "Dead 3 in all;")
-		require.NotContains(t, page, `class="card bad"`)
+		require.NotContains(t, page, `class="card bad"><span class="label">Dead`)
 		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "Dead in all")
 		require.NotContains(t, consoletest.Text(site.Get("topics/order/delete").OK()), "3 dead")
 	})
@@ -326,7 +326,7 @@ func TestTopic_SaysWhenADeletionTakesLongerThanAPage(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("revision=1&purge=true"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.SetPathValue("topic", "order")
-		routes := topicpages.New(sampler.New(nil)).Routes
+		routes := topicpages.New(new(recent.Answers)).Routes
 		i := slices.IndexFunc(routes,
 			func(r web.Route) bool { return r.Method == http.MethodPost && r.Path == "topics/{topic}/delete" })
 		answer, err := routes[i].Serve(&web.Visit{Request: r, API: api, Who: new(client.Principal)})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/client"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
 	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
@@ -14,7 +14,7 @@ import (
 
 const (
 	// pageSize is the number of rows of a list: as many as counters are shared of.
-	pageSize = sampler.StatsTopics
+	pageSize = recent.StatsTopics
 	// maxOwn bounds the topics of a restricted token that are looked up: each costs a request, also one that does not
 	// exist.
 	maxOwn = 20
@@ -35,10 +35,19 @@ type topicList struct {
 // lead is the first sentence of a page, with the class that says how things are: ok, warn, bad or nothing.
 type lead struct{ Class, Text string }
 
+// worsen sets the class to warn, unless it is bad.
+func (l *lead) worsen() {
+	if l.Class != "bad" {
+		l.Class = "warn"
+	}
+}
+
 // topicRow is a topic in the list.
 type topicRow struct {
 	*client.Topic
 	client.Counts
+
+	Hour *recent.Attempts
 }
 
 // Waiting is the number of jobs that wait, due or not.
@@ -77,7 +86,7 @@ func (p *pages) showTopics(v *web.Visit) (web.Answer, error) {
 	var data topicList
 	var err error
 	if v.CanAll(access.ReadTopic) {
-		err = data.read(v, p.samplers)
+		err = data.read(v, p.answers)
 	} else {
 		err = data.readOwn(v)
 	}
@@ -89,7 +98,7 @@ func (p *pages) showTopics(v *web.Visit) (web.Answer, error) {
 
 // read reads a page of the settings of all topics, and their counts. Both lists are in order of name, and each topic
 // with counts is in the list of settings, so one cursor serves both.
-func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
+func (d *topicList) read(v *web.Visit, answers *recent.Answers) error {
 	ctx, o := v.Request.Context(), client.PageOptions{Cursor: v.Query("cursor"), Limit: pageSize}
 	topics, err := v.API.TopicsPage(ctx, o)
 	if err != nil {
@@ -99,7 +108,7 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	d.CountedAt = v.Now
 	// as other pages show them: counting takes long where many lanes have unfinished jobs
 	if o.Cursor == "" && v.CanAll(access.ReadStats) {
-		stats, d.CountedAt, err = samplers.Stats(ctx, v.Namespace, v.API)
+		stats, d.CountedAt, err = answers.Stats(ctx, v.Namespace, v.API)
 	} else {
 		stats, err = v.API.StatsPage(ctx, o)
 	}
@@ -110,9 +119,17 @@ func (d *topicList) read(v *web.Visit, samplers *sampler.Samplers) error {
 	for _, t := range stats.Items {
 		counts[t.Topic] = t.Counts
 	}
+	names := make([]string, len(topics.Items))
+	for i := range topics.Items {
+		names[i] = topics.Items[i].Name
+	}
+	history, err := answers.History(ctx, v.Namespace, v.API, names...)
+	if err != nil {
+		return err
+	}
 	for i := range topics.Items {
 		t := &topics.Items[i]
-		d.Rows = append(d.Rows, topicRow{t, counts[t.Name]})
+		d.Rows = append(d.Rows, topicRow{t, counts[t.Name], recent.LastHour(&history.Items[i].Buckets, v.Now)})
 	}
 	d.Pager = v.Pager(topics.NextCursor)
 	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, d.CountedAt)
@@ -141,7 +158,11 @@ func (d *topicList) readOwn(v *web.Visit) error {
 		if err != nil {
 			return err
 		}
-		d.Rows = append(d.Rows, topicRow{t, stats.Counts})
+		history, err := v.API.TopicHistory(ctx, name)
+		if err != nil {
+			return err
+		}
+		d.Rows = append(d.Rows, topicRow{t, stats.Counts, recent.LastHour(&history.Buckets, v.Now)})
 	}
 	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
 	if len(d.Rows) > 0 {
@@ -151,7 +172,7 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	return nil
 }
 
-// newTopicsLead says what holds back the jobs of a page's topics. whole reports whether there are no others, and
+// newTopicsLead says which receivers fail, and what holds back the jobs of a page's topics. whole reports whether there are no others, and
 // breakers are those that are open or half open in all topics.
 func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
 	if len(rows) == 0 {
@@ -178,18 +199,18 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		}
 	}
 	l := lead{Class: "ok"}
-	var clauses []string
+	clauses := failingTopics(rows, &l)
 	switch n := len(paused); {
 	case n > 0 && len(rows) == 1:
-		l.Class = "warn"
+		l.worsen()
 		clauses = append(clauses, ofTopics(1, whole)+" is paused")
 	case n > 0:
-		l.Class = "warn"
+		l.worsen()
 		clauses = append(clauses, words.Number(int64(n))+" of "+ofTopics(len(rows), whole)+
 			words.Verb(int64(n), " is", " are")+" paused")
 	}
 	if len(late) > 0 {
-		l.Class = "warn"
+		l.worsen()
 		clauses = append(clauses, "jobs of "+words.List(late)+" are more than a minute late")
 	}
 	if open > 0 {
@@ -198,17 +219,56 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 			"in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open or half open")
 	}
 	if elsewhere := breakers - open - idle; elsewhere > 0 && !whole {
-		if open == 0 { // whether jobs wait for those elsewhere is not known
-			l.Class = "warn"
-		}
+		l.worsen() // whether jobs wait for those elsewhere is not known
 		clauses = append(clauses,
 			words.CountVerb(elsewhere, "breaker", "is", "are")+" open or half open in topics on other pages")
 	}
+	clauses = append(clauses, diedTopics(rows, &l)...)
 	if len(clauses) == 0 {
 		clauses = []string{ofTopics(len(rows), whole) + ": no job is more than a minute late"}
 	}
 	l.Text = words.Sentence(words.UpperFirst(strings.Join(clauses, "; ")))
 	return l
+}
+
+// failingTopics says in which topics receivers fail; nil: in none.
+func failingTopics(rows []topicRow, l *lead) []string {
+	var names []string
+	var lanes int64
+	for _, r := range rows {
+		if r.LanesFailing > 0 {
+			names, lanes = append(names, r.Name), lanes+r.LanesFailing
+			l.worsen()
+			if r.Hour.Class() == "bad" {
+				l.Class = "bad"
+			}
+		}
+	}
+	if lanes == 0 {
+		return nil
+	}
+	return []string{failingText(lanes) + " in " + words.List(names)}
+}
+
+// diedTopics says of which topics jobs died in the last hour; nil: of none.
+func diedTopics(rows []topicRow, l *lead) []string {
+	var names []string
+	var jobs int64
+	for _, r := range rows {
+		if n := r.Hour.Sum().Dead; n > 0 {
+			names, jobs = append(names, r.Name), jobs+n
+			l.worsen()
+		}
+	}
+	if jobs == 0 {
+		return nil
+	}
+	return []string{words.Count(jobs, "job") + " of " + words.List(names) + " died in the last hour"}
+}
+
+// failingText says how many receivers fail.
+func failingText(lanes int64) string {
+	return words.Verb(lanes, "the receiver of ", "the receivers of ") + words.CountVerb(lanes, "lane", "fails", "fail")
 }
 
 // ofTopics names the topics that a page has.

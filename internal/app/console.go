@@ -7,7 +7,7 @@ import (
 	"github.com/ringback/ringback/console/deadpages"
 	"github.com/ringback/ringback/console/jobpages"
 	"github.com/ringback/ringback/console/nowpage"
-	"github.com/ringback/ringback/console/sampler"
+	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/schedulepages"
 	"github.com/ringback/ringback/console/settingspages"
 	"github.com/ringback/ringback/console/topicpages"
@@ -26,22 +26,22 @@ func (a *App) console(
 	return func(routes http.Handler, onShutdown func(func()) (stop func() bool)) http.Handler {
 		return console.New(console.Options{
 			API: routes, RootTokens: a.options.RootTokens(), WatchRootTokens: watchTokens, OnShutdown: onShutdown,
-			Pages: a.consolePages(onShutdown), MaxBody: a.options.MaxBody,
+			Pages: a.consolePages(), MaxBody: a.options.MaxBody,
 			Version: a.options.Version, Logger: a.options.Logger,
 		})
 	}
 }
 
-// consolePages returns the pages of the console. What they run in the background ends at the shutdown.
-func (a *App) consolePages(onShutdown func(func()) (stop func() bool)) []web.Pages {
-	samplers := sampler.New(onShutdown)
+// consolePages returns the pages of the console.
+func (a *App) consolePages() []web.Pages {
+	answers := new(recent.Answers)
 	return []web.Pages{
-		jobpages.New(samplers),
+		jobpages.New(answers),
 		deadpages.New(),
-		nowpage.New(samplers),
+		nowpage.New(answers),
 		schedulepages.New(),
 		settingspages.New(settingspages.Options{InForce: a.options.InForce, Check: a.check}),
-		topicpages.New(samplers),
+		topicpages.New(answers),
 		trypage.New(a.options.Inbox),
 	}
 }

@@ -77,7 +77,7 @@ func TestConsoleRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 		principals[string(role)] = &access.Principal{Role: role}
 	}
 	routes := 0
-	for _, pages := range r.consolePages(noShutdown) {
+	for _, pages := range r.consolePages() {
 		for _, route := range pages.Routes {
 			routes++
 			path := wildcard.ReplaceAllString(route.Path, "x")
@@ -110,7 +110,7 @@ func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 	token, err := root.CreateToken(t.Context(), client.TokenRequest{Name: "mia", Role: string(access.Read)})
 	require.NoError(t, err)
 	session := r.signIn(t, token.Token)
-	pages := r.consolePages(noShutdown)
+	pages := r.consolePages()
 	reader := access.Principal{Role: access.Read}
 	var changing []string
 	for i := range pages {

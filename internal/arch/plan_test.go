@@ -469,17 +469,17 @@ var plan = []row{
 		ours:   []string{"client", "console/web", "console/words"},
 	},
 	{
-		pkg: "console/sampler",
-		reason: "samples for charts from the API's counters and stream; knows no page, so that it can be " +
-			"tested alone in fake time",
-		ours: []string{"client", "internal/capacity"},
+		pkg: "console/recent",
+		reason: "what several pages show of the recent past, and answers that they share; knows no page, so " +
+			"that it can be tested alone in fake time",
+		ours: []string{"client", "console/chart", "console/words"},
 	},
 	{
 		pkg: "console/jobpages",
 		reason: "the pages about jobs: clients of the API like all pages, so they know neither the " +
 			"dispatcher nor who serves them",
 		ours: []string{
-			"client", "console/filter", "console/form", "console/sampler", "console/web", "console/words",
+			"client", "console/filter", "console/form", "console/recent", "console/web", "console/words",
 			"internal/access",
 		},
 	},
@@ -504,14 +504,14 @@ var plan = []row{
 		pkg:    "console/topicpages",
 		reason: "pages about topics and lanes; like all pages they reach them through the API's client alone",
 		ours: []string{
-			"client", "console/form", "console/sampler", "console/web", "console/words", "internal/access", "job",
+			"client", "console/form", "console/recent", "console/web", "console/words", "internal/access", "job",
 		},
 	},
 	{
 		pkg:    "console/nowpage",
 		reason: "the first page; like all pages it reaches jobs through the API's client alone",
 		ours: []string{
-			"client", "console/chart", "console/sampler", "console/web", "console/words", "internal/access", "job",
+			"client", "console/recent", "console/web", "console/words", "internal/access", "job",
 		},
 	},
 	{
@@ -539,7 +539,7 @@ var plan = []row{
 		reason: "the composition root, the only package that knows all others",
 		ours: []string{
 			"api", "api/limits", "console", "console/deadpages", "console/jobpages", "console/nowpage",
-			"console/sampler", "console/schedulepages", "console/settingspages", "console/topicpages",
+			"console/recent", "console/schedulepages", "console/settingspages", "console/topicpages",
 			"console/trypage", "console/web", "dispatcher", "dispatcher/metrics",
 			"dispatcher/seal", "dispatcher/tracing", "dispatcher/transfer", "internal/audit", "internal/capacity",
 			"internal/doctor", "internal/fileread", "internal/logs", "job", "notify", "notify/conn", "notify/guard",

@@ -74,10 +74,6 @@ var (
 		Name: "forms of the console above 256 KiB", Whole: 4, Weight: namespaceWeight,
 		Beyond: "503", Advice: "send the form again",
 	}
-	ChartStreams = &Limit{
-		Name: "charts of the console that follow the live events", Whole: 6, Weight: namespaceWeight,
-		Beyond: "the charts show what the counters say", Advice: "others follow them when there is room",
-	}
 	Attempts = &Limit{
 		Name: "attempts in flight", Whole: MaxAttempts, Weight: AttemptsWeight, ByTopic: true,
 		Depends: "divided by the stores", Beyond: "waits",
@@ -95,5 +91,5 @@ var (
 // Table has all bounds.
 var Table = []*Limit{
 	Requests, Waits, LeaseWaits, Streams, Bodies, LargeBodies, Lists, LiveListeners, InternalSteps, WatchedPages,
-	RenderedPages, LargeForms, ChartStreams, Attempts, AttemptBytes, Probes,
+	RenderedPages, LargeForms, Attempts, AttemptBytes, Probes,
 }
