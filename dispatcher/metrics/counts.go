@@ -125,7 +125,7 @@ func storeGauges(counts []namespaceCounts, stores storeErrors, now time.Time) []
 
 // appendGauges appends the gauges of a namespace. The other topics' values are the totals less those of topics.
 func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) []prometheus.Metric {
-	all = slices.Grow(all, 8*len(c.topics)+9)
+	all = slices.Grow(all, 9*len(c.topics)+10)
 	add := func(topic string, s store.TopicStats) {
 		age := time.Duration(0)
 		if !s.OldestDue.IsZero() {
@@ -140,6 +140,7 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 			gaugeOf(finishedDesc, float64(s.Cancelled), c.namespace, topic, string(job.Cancelled)),
 			gaugeOf(oldestDesc, age.Seconds(), c.namespace, topic),
 			gaugeOf(openDesc, float64(s.OpenBreakers), c.namespace, topic),
+			gaugeOf(failingDesc, float64(s.LanesFailing), c.namespace, topic),
 		)
 	}
 	all = append(all, gaugeOf(workDesc, float64(c.work), c.namespace))
@@ -154,6 +155,7 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 		rest.Dead -= row.Dead
 		rest.Cancelled -= row.Cancelled
 		rest.OpenBreakers -= row.OpenBreakers
+		rest.LanesFailing -= row.LanesFailing
 		if row.OldestDue.Equal(rest.OldestDue) {
 			rest.OldestDue = time.Time{}
 		}
@@ -161,6 +163,7 @@ func (c *namespaceCounts) appendGauges(all []prometheus.Metric, now time.Time) [
 	// The rows are read after the totals, so the difference may be off by changes in between.
 	for _, n := range []*int64{
 		&rest.Scheduled, &rest.Ready, &rest.Running, &rest.Delivered, &rest.Dead, &rest.Cancelled, &rest.OpenBreakers,
+		&rest.LanesFailing,
 	} {
 		*n = max(0, *n)
 	}

@@ -25,6 +25,7 @@
 //	ringback_jobs_finished             gauge      namespace,topic,state           jobs      store
 //	ringback_oldest_due_seconds        gauge      namespace,topic                 seconds   store
 //	ringback_breakers_open             gauge      namespace,topic                 breakers  store
+//	ringback_lanes_failing             gauge      namespace,topic                 lanes     store
 //	ringback_work_unfinished           gauge      namespace                       works     store
 //	ringback_work_jobs_total           counter    action,outcome                  jobs      process
 //	ringback_ticks_total               counter    outcome                         ticks     process
@@ -67,6 +68,7 @@
 //   - oldest due: how long the oldest unclaimed due job has been due, by this process's clock. It also grows while a
 //     topic is paused or a lane is throttled.
 //   - breakers open: breakers that are open or wait for their probe. A lane has one.
+//   - lanes failing: lanes whose receiver fails, see policy.Health.Failing. Of a namespace at most 512 are counted.
 //   - work unfinished, work jobs: bulk work that has not ended, and the jobs that it has treated, by action (revive,
 //     purge, cancel, run, edit) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated
 //     step counts them again.

@@ -87,6 +87,8 @@ var (
 		[]string{"namespace"}, nil)
 	openDesc = prometheus.NewDesc("ringback_breakers_open",
 		"Breakers that are open, or wait for their probe: one per lane.", []string{"namespace", "topic"}, nil)
+	failingDesc = prometheus.NewDesc("ringback_lanes_failing",
+		"Lanes whose receiver fails, up to 512 of a namespace.", []string{"namespace", "topic"}, nil)
 )
 
 const (
@@ -121,8 +123,8 @@ type refreshCall struct {
 // Describe sends the gauges' descriptions.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, workDesc, waitingDesc,
-		streamClientsDesc, streamSkippedDesc, leaseClientsDesc, logDesc,
+		jobsDesc, finishedDesc, oldestDesc, upDesc, workersDesc, inFlightDesc, openDesc, failingDesc, workDesc,
+		waitingDesc, streamClientsDesc, streamSkippedDesc, leaseClientsDesc, logDesc,
 	} {
 		to <- d
 	}

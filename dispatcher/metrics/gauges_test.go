@@ -96,6 +96,7 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 			answer: rows(store.TopicStats{
 				Namespace: "default", Topic: "orders", Registered: 21, Scheduled: 1, Ready: 2, Running: 3, Delivered: 4,
 				Dead: 5, Cancelled: 6, OldestDue: time.Now().Add(-90 * time.Second), OpenBreakers: 7,
+				LanesFailing: 2,
 			}, store.TopicStats{Topic: "later", Scheduled: 1, OldestDue: time.Now().Add(time.Hour)},
 				store.TopicStats{Topic: job.WorkTopic, Scheduled: 1, Ready: 2, Running: 4, Delivered: 9}),
 		})
@@ -109,6 +110,8 @@ func TestGauges_ShowTheStoreAndThePool(t *testing.T) {
 		require.InDelta(t, 90, got.value(t, "ringback_oldest_due_seconds", "topic", "orders"), 0)
 		require.InDelta(t, 0, got.value(t, "ringback_oldest_due_seconds", "topic", "later"), 0, "nothing of it is due")
 		require.InDelta(t, 7, got.value(t, "ringback_breakers_open", "topic", "orders"), 0)
+		require.InDelta(t, 2, got.value(t, "ringback_lanes_failing", "topic", "orders"), 0)
+		require.InDelta(t, 0, got.value(t, "ringback_lanes_failing", "topic", "later"), 0)
 		require.InDelta(t, 7, got.value(t, "ringback_work_unfinished", "namespace", "default"), 0)
 		require.Len(t, got.all("ringback_breakers_open"), 2, "the topic of bulk work has no other series")
 		require.InDelta(t, 2048, got.value(t, "ringback_workers"), 0)
@@ -221,7 +224,7 @@ func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 		for i := range all {
 			stats = append(stats, store.TopicStats{
 				Topic: fmt.Sprintf("topic-%05d", i), Registered: 3, Scheduled: 2, Dead: 1, OpenBreakers: 1,
-				OldestDue: time.Now().Add(-time.Duration(i) * time.Second),
+				LanesFailing: 1, OldestDue: time.Now().Add(-time.Duration(i) * time.Second),
 			})
 		}
 		m.Watch(&source{answer: rows(stats...)})
@@ -232,6 +235,7 @@ func TestGauges_SumTopicsBeyondTheLimit(t *testing.T) {
 		require.InDelta(t, 2*(all-most+1), got.value(t, "ringback_jobs", "topic", "_other", "state", "scheduled"), 0)
 		require.InDelta(t, all-1, got.value(t, "ringback_oldest_due_seconds", "topic", "_other"), 0)
 		require.InDelta(t, all-most+1, got.value(t, "ringback_breakers_open", "topic", "_other"), 0)
+		require.InDelta(t, all-most+1, got.value(t, "ringback_lanes_failing", "topic", "_other"), 0)
 		require.InDelta(t, most-2,
 			got.value(t, "ringback_oldest_due_seconds", "topic", fmt.Sprintf("topic-%05d", most-2)), 0)
 		require.Empty(t, got.all("ringback_jobs", "topic", fmt.Sprintf("topic-%05d", most-1)))
