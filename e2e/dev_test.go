@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,38 @@ func TestDev_DeliversASampleAndStopsCleanly(t *testing.T) {
 	code, _ = p.terminate()
 	require.Zero(t, code)
 	require.Empty(t, s.with("inbox  POST"), "nor is the first one sent again")
+}
+
+func TestDev_ShowsAReceiverThatFailsAndRecovers(t *testing.T) {
+	t.Parallel()
+	p, s := dev(t, newSQLite(t))
+	_, url, _ := strings.Cut(s.shows(t, "inbox at http://", 1)[0], "inbox at ")
+	url, _, _ = strings.Cut(url, " ")
+	ringback := func(args ...string) (output string, code int) {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Env = cleanEnv("RINGBACK_SERVER="+p.url, "RINGBACK_OUTPUT=table", "HOME="+t.TempDir())
+		text, _ := cmd.Output()
+		return string(text), cmd.ProcessState.ExitCode()
+	}
+	register(t, p, obj{
+		"id": "broken", "lane": "crm", "url": url + "status/500", "ladder": []string{"1s", "1s", "1h"},
+	})
+	eventually(t, func() bool { return get(t, p, "broken").AttemptsMade == 3 }, "it is not attempted three times")
+	output, code := ringback("lane", "list", "--failing")
+	require.Zero(t, code)
+	require.Regexp(t, `(?m)^default +crm +failing .* 500 `, output)
+	output, code = ringback("check", "--failing", "50%,90%")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "failing 100% of lane crm of default (CRITICAL)")
+	require.Equal(t, "1", metric(t, p, `ringback_lanes_failing{namespace="default",topic="default"}`))
+
+	call[view](t, p, http.MethodPatch, "/v1/jobs/broken", obj{"url": url, "delay": "0s"}, http.StatusOK)
+	await(t, p, "broken", "delivered")
+	output, code = ringback("lane", "list", "--failing")
+	require.Zero(t, code)
+	require.NotContains(t, output, "crm")
+	output, code = ringback("check", "--failing", "50%,90%")
+	require.Zero(t, code, output)
 }
 
 func TestDev_PrintsCallableAddresses(t *testing.T) {

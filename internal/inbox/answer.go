@@ -31,7 +31,8 @@ type answer struct {
 //	/slow/DURATION   responds late, after 10m at most
 //	/flaky           responds with 500 to the first two attempts of every job
 //
-// Everything else responds with 200, also status and slow without a number behind them.
+// Other numbers behind status and slow are answered 400. Everything else responds with 200, also status and slow
+// without a number behind them.
 func answerTo(path string, n int) answer {
 	to := answer{status: http.StatusOK}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -46,13 +47,13 @@ func answerTo(path string, n int) answer {
 		case part == "status" && numbered:
 			code, err := strconv.Atoi(value)
 			if err != nil || code < 200 || code > 599 {
-				return notFound("%q is not a status from 200 to 599: use a path such as /status/503", value)
+				return badRequest("%q is not a status from 200 to 599: use a path such as /status/503", value)
 			}
 			to.status = code
 		case part == "slow" && numbered:
 			delay, err := time.ParseDuration(value)
 			if err != nil || delay < 0 || delay > maxDelay {
-				return notFound("%q is not a duration up to 10m: use a path such as /slow/5s", value)
+				return badRequest("%q is not a duration up to 10m: use a path such as /slow/5s", value)
 			}
 			to.delay = delay
 		}
@@ -60,8 +61,8 @@ func answerTo(path string, n int) answer {
 	return to
 }
 
-func notFound(format, value string) answer {
-	return answer{status: http.StatusNotFound, text: fmt.Sprintf(format, value) + "\n"}
+func badRequest(format, value string) answer {
+	return answer{status: http.StatusBadRequest, text: fmt.Sprintf(format, value) + "\n"}
 }
 
 // wait waits until the answer is due, and reports whether the client still waits.

@@ -59,12 +59,21 @@ func TestInbox_AnswersAsThePathSays(t *testing.T) {
 	in, out := newInbox()
 	for path, want := range map[string]int{
 		"/status/503": 503, "/hooks/status/204": 204, "/slow/1ms": 200, "/slow/1ms/status/429": 429,
-		"/status/500/slow/0s": 500, "/statuses": 200, "/status/199": 404, "/status/600": 404, "/slow/11m": 404,
-		"/slow/-1s": 404, "/slow/5": 404, "/orders/status": 200, "/status/paid": 200, "/slow": 200,
+		"/status/500/slow/0s": 500, "/statuses": 200, "/status/100": 400, "/status/199": 400,
+		"/status/600": 400, "/status/5000": 400, "/status/50x": 400, "/slow/11m": 400, "/slow/-1s": 400, "/slow/5": 400,
+		"/orders/status": 200, "/status/paid": 200, "/slow": 200,
 	} {
 		require.Equal(t, want, post(in, path, path, ""), path)
 	}
 	require.Contains(t, out.String(), "POST /slow/1ms  id /slow/1ms  attempt 7  → 200 after 1ms")
+}
+
+func TestInbox_SaysWhichStatusesThereAre(t *testing.T) {
+	in, _ := newInbox()
+	w := httptest.NewRecorder()
+	in.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/status/5000", http.NoBody))
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.Equal(t, "\"5000\" is not a status from 200 to 599: use a path such as /status/503\n", w.Body.String())
 }
 
 func TestInbox_SaysWhenTheClientDoesNotWait(t *testing.T) {
