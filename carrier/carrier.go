@@ -31,10 +31,10 @@ type Carrier struct {
 // shard is the carrier of one shard.
 type shard struct {
 	*Carrier
-	n       int
-	keeper  store.Keeper
-	wake    chan struct{}
-	leading atomic.Bool
+	n      int
+	keeper store.Keeper
+	wake   chan struct{}
+	term   atomic.Int64
 }
 
 // New returns a Carrier of a store's shards.
@@ -46,8 +46,8 @@ func New(s *router.Router, log *slog.Logger) *Carrier {
 	return c
 }
 
-// Leading reports whether this process is the carrier of the shard.
-func (c *Carrier) Leading(shard int) bool { return c.shards[shard].leading.Load() }
+// Term returns which of its terms as the carrier of the shard this process serves, from 1; 0: it is not the carrier.
+func (c *Carrier) Term(shard int) int64 { return c.shards[shard].term.Load() }
 
 // wakeUp makes the carrier check the agenda now.
 func (s *shard) wakeUp() {
@@ -82,13 +82,15 @@ const (
 func (s *shard) run(ctx context.Context) {
 	var again store.Backoff
 	var expiry leaseExpiry
+	terms := int64(0)
 	for ctx.Err() == nil {
 		leadership, err := s.keeper.Lead(ctx)
 		switch {
 		case err == nil:
-			s.leading.Store(true)
+			terms++
+			s.term.Store(terms)
 			err = s.lead(ctx, leadership, &expiry, again.Reset)
-			s.leading.Store(false)
+			s.term.Store(0)
 			s.release(ctx, leadership)
 			if errors.Is(err, store.ErrNotLeader) {
 				expiry.interrupt() // this process stalled for longer than the lock lasts

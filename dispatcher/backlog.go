@@ -28,6 +28,7 @@ type alarmState struct {
 	known     bool      // the other fields agree with the store; else a call failed that may have taken effect
 	raised    bool      // the alarm, as it was before that call
 	url       string    // notified when the alarm was raised
+	term      int64     // as the carrier of its shard: before it, others may have raised or cleared the alarm
 	since     time.Time // when this process began to monitor the topic
 	overCount int       // checks in a row that found the alarm raised and no backlog
 }
@@ -79,13 +80,14 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 	var unsure []store.Topic                  // without on_backlog, but possibly with an alarm raised
 	for name, topic := range set.Values {
 		t := topic.Stored
-		if !m.carrier.Leading(m.store.ShardOfTopic(name.Namespace, name.Name)) {
+		term := m.carrier.Term(m.store.ShardOfTopic(name.Namespace, name.Name))
+		if term == 0 {
 			delete(m.topics, name)
 			continue
 		}
 		a := m.topics[name]
-		if a == nil {
-			a = &alarmState{since: time.Now()}
+		if a == nil || a.term != term {
+			a = &alarmState{term: term, since: time.Now()}
 			m.topics[name] = a
 		}
 		switch {
@@ -115,7 +117,7 @@ func (m *backlogMonitor) check(ctx context.Context) error {
 // leadsAnyShard reports whether this process is the carrier of a shard.
 func (d *Dispatcher) leadsAnyShard() bool {
 	for shard := range d.store.Shards() {
-		if d.carrier.Leading(shard) {
+		if d.carrier.Term(shard) != 0 {
 			return true
 		}
 	}
@@ -185,7 +187,7 @@ func (m *backlogMonitor) setAlarm(
 		a.known = false // the call may have taken effect
 		return err
 	}
-	*a = alarmState{known: true, raised: raised}
+	*a = alarmState{known: true, raised: raised, term: a.term}
 	if raised {
 		a.url = t.Policy.OnBacklog.URL
 	}

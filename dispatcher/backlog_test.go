@@ -452,3 +452,28 @@ func TestBacklog_ComesAgainAfterAnUnknownOutcome(t *testing.T) {
 		require.Len(t, callbackTypes(t, rec), 3)
 	})
 }
+
+func TestBacklog_ComesAgainAfterAnotherCarrierClearedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fails atomic.Bool // the next round, and with it the term as the carrier
+		s, rec := model(), &receiver{answer: status(200)}
+		faulty := storetest.Faulty(s, func(method string) storetest.Fault {
+			if method == "Carry" && fails.CompareAndSwap(true, false) {
+				_, err := s.Shards()[0].Alarm(t.Context(), store.NewToken(),
+					store.Alarm{Namespace: job.DefaultNamespace, Topic: "orders"})
+				require.NoError(t, err)
+				return storetest.Before
+			}
+			return storetest.None
+		})
+		r := start(t, dispatcher.Options{Deliverer: rec, Store: faulty})
+		putBacklog(t, r, moreThan(2), true)
+		r.registerOrders(t, 3, 0)
+		time.Sleep(time.Minute)
+		require.Equal(t, []any{raised}, callbackTypes(t, rec))
+		fails.Store(true)
+		time.Sleep(time.Minute)
+		require.False(t, fails.Load())
+		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec))
+	})
+}
