@@ -153,7 +153,8 @@ func TestStack_IsOfItsHeight(t *testing.T) {
 }
 
 func TestSpark_IsAStackWithoutAxes(t *testing.T) {
-	got := Spark([]Series{{"delivered", "c-delivered", []float64{5, 10}}, {"failed", "c-dead", []float64{5, 0}}}, "50 % of 4")
+	series := []Series{{"delivered", "c-delivered", []float64{5, 10}}, {"failed", "c-dead", []float64{5, 0}}}
+	got := Spark(series, "50 % of 4")
 	require.Equal(t, "50 % of 4.", read(t, got).title)
 	require.Contains(t, string(got), `<path class="c-area c-delivered" d="M0 20v-9h60v-10h60v19z"/>`)
 	require.Contains(t, string(got), `<path class="c-area c-dead" d="M0 20v-19h120v19z"/>`)

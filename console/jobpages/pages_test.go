@@ -22,7 +22,9 @@ import (
 
 func newSite(t *testing.T, tokens bool) *consoletest.Site {
 	t.Helper()
-	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{jobpages.New(new(recent.Answers))}, Tokens: tokens})
+	return consoletest.New(t, consoletest.Options{
+		Pages: []web.Pages{jobpages.New(new(recent.Answers))}, Tokens: tokens,
+	})
 }
 
 // few registers a job in each state.

@@ -42,10 +42,10 @@ func (l *lead) add(format string, args ...any) {
 	l.Parts = append(l.Parts, part{Text: text})
 }
 
-// worsen sets a class, unless the sentence has a worse one.
-func (l *lead) worsen(class string) {
+// worsen sets the class warn, unless the sentence has a worse one.
+func (l *lead) worsen() {
 	if l.Class != "bad" {
-		l.Class = class
+		l.Class = "warn"
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *state) addDied(l *lead) {
 	if s.Hour == nil || s.Hour.Sum().Dead == 0 {
 		return
 	}
-	l.worsen("warn")
+	l.worsen()
 	l.add(" ")
 	l.addLink(words.CountVerb(s.Hour.Sum().Dead, "job", "died", "died"), s.v.Path("dead"))
 	l.add(" in the last hour.")
@@ -220,7 +220,8 @@ func (s *state) oldestTopic() *client.Topic {
 // lateWords returns how late the oldest job is.
 func (s *state) lateWords() string { return words.Duration(s.oldestLate().Truncate(time.Second)) }
 
-// addFlow says whether callbacks flow. Where something fails or holds jobs back, it says so only if others are delivered.
+// addFlow says whether callbacks flow. Where something fails or holds jobs back, it says so only if others are
+// delivered.
 func (s *state) addFlow(l *lead, holds bool) {
 	isLate, delivered := s.isLate(), s.lately.Delivered > 0
 	known := s.held != nil && (s.held.Exact || s.held.LookedAt > 0)
@@ -229,7 +230,7 @@ func (s *state) addFlow(l *lead, holds bool) {
 	}
 	switch {
 	case isLate && !holds:
-		l.worsen("warn")
+		l.worsen()
 		l.add(" Callbacks are late: the oldest due job has waited for %s, since ", s.lateWords())
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
@@ -240,7 +241,7 @@ func (s *state) addFlow(l *lead, holds bool) {
 		l.add(" Nothing is being delivered.")
 	case holds:
 	case delivered && !known:
-		l.worsen("warn")
+		l.worsen()
 		l.add(" Callbacks are delivered. It is not known whether receivers fail: no lane could be looked at.")
 	case delivered:
 		l.add(" Callbacks flow.")

@@ -329,7 +329,8 @@ func TestLead(t *testing.T) {
 			"Nothing was delivered in the last two minutes.",
 		},
 		"restricted, not counted": {
-			state{held: troubled()}, "", "It is not known whether callbacks flow: your token names topics by patterns, which cannot be counted.",
+			state{held: troubled()}, "", "It is not known whether callbacks flow: your token names topics by " +
+				"patterns, which cannot be counted.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func (s *state) addList(l *lead, n int, add func(i int)) {
 // addPauses adds a sentence about paused topics.
 func (s *state) addPauses(l *lead) {
 	if paused := s.pauses(); len(paused) > 0 {
-		l.worsen("warn")
+		l.worsen()
 		s.addPaused(l, " Topic", paused)
 		l.add(".")
 	}

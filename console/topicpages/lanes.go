@@ -24,8 +24,8 @@ type laneList struct {
 // isWhole reports whether the page has all lanes.
 func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
 
-// holds returns clauses about receivers that fail and what holds jobs back, and how bad that is. The counts are those of
-// all lanes of the topic.
+// holds returns clauses about receivers that fail and what holds jobs back, and how bad that is. The counts are those
+// of all lanes of the topic.
 func (l laneList) holds(counts *client.Counts, now time.Time) (class string, clauses []string) {
 	class = "warn"
 	if text := l.failing(counts.LanesFailing, now); text != "" {

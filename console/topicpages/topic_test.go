@@ -144,7 +144,8 @@ func TestTopic_BreakersOfLanesWithoutJobsHoldNothingBack(t *testing.T) {
 		require.Contains(t, page, `class="lead sentence warn"`)
 		require.Equal(t, "1 job of order died in the last hour.", lead(t, site.Get("topics").OK()))
 		site.Register(client.Job{Topic: "order", URL: "https://fine.example/", Delay: time.Hour})
-		require.Equal(t, "No job is late: 1 job waits, the next is due in 1h. 1 job died in the last hour.", lead(t, site.Get("topics/order").OK()))
+		require.Equal(t, "No job is late: 1 job waits, the next is due in 1h. 1 job died in the last hour.",
+			lead(t, site.Get("topics/order").OK()))
 	})
 }
 

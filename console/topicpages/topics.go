@@ -172,8 +172,8 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	return nil
 }
 
-// newTopicsLead says which receivers fail, and what holds back the jobs of a page's topics. whole reports whether there are no others, and
-// breakers are those that are open or half open in all topics.
+// newTopicsLead says which receivers fail, and what holds back the jobs of a page's topics. whole reports whether there
+// are no others, and breakers are those that are open or half open in all topics.
 func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
 	if len(rows) == 0 {
 		if whole {

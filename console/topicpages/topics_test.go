@@ -21,7 +21,9 @@ import (
 
 func newSite(t *testing.T, tokens bool) *consoletest.Site {
 	t.Helper()
-	return consoletest.New(t, consoletest.Options{Pages: []web.Pages{topicpages.New(new(recent.Answers))}, Tokens: tokens})
+	return consoletest.New(t, consoletest.Options{
+		Pages: []web.Pages{topicpages.New(new(recent.Answers))}, Tokens: tokens,
+	})
 }
 
 // signedIn is newSite with tokens, as root.
@@ -66,7 +68,8 @@ func TestTopics_SaysWhichArePausedAndBroken(t *testing.T) {
 		site.Advance(time.Second)
 		page := site.Golden("topics", "topics")
 		require.Contains(t, consoletest.Text(page),
-			"1 of 3 topics is paused; in shop.orders 1 breaker is open or half open; 1 job of mail died in the last hour.")
+			"1 of 3 topics is paused; in shop.orders 1 breaker is open or half open; "+
+				"1 job of mail died in the last hour.")
 	})
 }
 
@@ -120,7 +123,8 @@ func TestTopics_CountsTheBreakersOfOtherPages(t *testing.T) {
 			client.Job{Topic: "t50", URL: "https://down.example/"})
 		site.Advance(time.Second)
 		page := site.Get("topics").OK()
-		require.Equal(t, "1 breaker is open or half open in topics on other pages; 1 job of t00 died in the last hour.", lead(t, page),
+		require.Equal(t, "1 breaker is open or half open in topics on other pages; "+
+			"1 job of t00 died in the last hour.", lead(t, page),
 			"that of t00 holds no job back")
 		require.Contains(t, page, `class="lead sentence warn"`)
 	})

@@ -151,9 +151,6 @@ func TestConsoleRoutes_AreRefusedByTheAPIToo(t *testing.T) {
 	require.Greater(t, refused, len(changing)/2, "most empty forms reach the API")
 }
 
-// noShutdown registers nothing: the test ends no server.
-func noShutdown(func()) (stop func() bool) { return func() bool { return true } }
-
 func TestConsole_IsOff(t *testing.T) {
 	o := testOptions(t)
 	o.NoConsole = true

@@ -44,7 +44,8 @@ const loadedQueue = `SELECT q, queues.namespace, queues.topic, queues.lane, unfi
 
 // historyNumbers are the columns of store.HistoryCounts.Numbers.
 var historyNumbers = strings.Fields(
-	"delivered failed dead released late_5ms late_20ms late_100ms late_500ms late_2s late_10s late_1m late_10m late_more",
+	"delivered failed dead released late_5ms late_20ms late_100ms late_500ms late_2s late_10s late_1m late_10m " +
+		"late_more",
 )
 
 func sumHistory() string {
