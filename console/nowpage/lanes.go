@@ -1,7 +1,6 @@
 package nowpage
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ var reasons = map[string]web.Pill{
 	"breaker_half_open": {Class: "half-open", Text: "breaker half open"},
 	"retry_after":       {Class: "held", Text: "asked for a pause"},
 	"cooldown":          {Class: "held", Text: "in a cooldown by Ringback"},
-	"failing":           {Class: "failed", Text: "failing"},
+	"failing":           {Class: "bad", Text: "failing"},
 	"order":             {Class: "held", Text: "waits for a failed job"},
 	"topic_paused":      {Class: "paused", Text: "topic paused"},
 	"lane_paused":       {Class: "paused", Text: "lane paused"},
@@ -32,18 +31,6 @@ func reasonPill(code string) web.Pill {
 		return pill
 	}
 	return web.Pill{Class: "plain", Text: strings.ReplaceAll(code, "_", " ")}
-}
-
-// failureText returns what came of a failed attempt, as a clause.
-func failureText(f *client.LaneFailure) string {
-	switch {
-	case f.Status != 0:
-		return fmt.Sprintf("answered %d", f.Status)
-	case f.ErrorClass != "":
-		return words.ErrorClass(f.ErrorClass)
-	default:
-		return "failed"
-	}
 }
 
 // waiting returns the number of jobs of a lane that wait, due or not.

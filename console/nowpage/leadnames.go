@@ -61,7 +61,7 @@ func (s *state) addReason(l *lead, lane *client.TroubledLane) {
 		between = ", "
 	}
 	if f := lane.LastFailure; f != nil && isFailing(lane) {
-		l.add("%snewest: %s", between, failureText(f))
+		l.add("%snewest: %s", between, words.Failure(f.Status, f.ErrorClass))
 		between = ", "
 	}
 	reason := &lane.Reasons[0]

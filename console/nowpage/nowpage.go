@@ -7,6 +7,7 @@ import (
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/recent"
 	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
 	"github.com/ringback/ringback/internal/access"
 )
 
@@ -26,7 +27,7 @@ func New(answers *recent.Answers) web.Pages {
 	return web.Pages{
 		Name: "nowpage", Files: files, Routes: []web.Route{web.Get("", access.ReadStats, p.now)},
 		Funcs: template.FuncMap{
-			"reasonPill": reasonPill, "untilText": untilText, "failureText": failureText, "waiting": waiting,
+			"reasonPill": reasonPill, "untilText": untilText, "failure": words.Failure, "waiting": waiting,
 			"rates": (*recent.Attempts).Rates, "lateness": (*recent.Attempts).Lateness,
 			"verdicts": (*recent.Attempts).Verdicts,
 		},

@@ -97,7 +97,9 @@ func (a *Attempts) Lateness() template.HTML {
 }
 
 // Spark draws the attempts in the height of a line.
-func (a *Attempts) Spark() template.HTML { return chart.Spark(a.verdicts, a.Text()) }
+func (a *Attempts) Spark() template.HTML {
+	return chart.Spark(a.verdicts, "Delivered in the last hour: "+a.Text())
+}
 
 // Verdicts are the colours of Rates.
 func (a *Attempts) Verdicts() []chart.Series { return a.verdicts }
@@ -116,14 +118,13 @@ func (a *Attempts) Class() string {
 	}
 }
 
-// Text says how many attempts failed, without a full stop: "98 % of 1,200 attempts were delivered".
+// Text says how many attempts were delivered, as a noun: "98 % of 1,200 attempts".
 func (a *Attempts) Text() string {
 	n := a.all.Delivered + a.all.Failed
 	if n == 0 {
 		return "no attempt"
 	}
-	return Percent(a.all.Delivered, n) + " of " + words.Count(n, "attempt") + words.Verb(n, " was", " were") +
-		" delivered"
+	return Percent(a.all.Delivered, n) + " of " + words.Count(n, "attempt")
 }
 
 // Percent returns a share in words. It is 100 % or 0 % only if it is exactly so.

@@ -24,11 +24,13 @@ type laneList struct {
 // isWhole reports whether the page has all lanes.
 func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
 
-// holds returns clauses about receivers that fail and what holds jobs back, and how bad that is. The counts are those
+// holds returns clauses about receivers that fail, of which some are given, and what holds jobs back, and how bad that is. The counts are those
 // of all lanes of the topic.
-func (l laneList) holds(counts *client.Counts, now time.Time) (class string, clauses []string) {
+func (l laneList) holds(
+	counts *client.Counts, worst []client.WorstLane, now time.Time,
+) (class string, clauses []string) {
 	class = "warn"
-	if text := l.failing(counts.LanesFailing, now); text != "" {
+	if text := failing(counts.LanesFailing, worst, now); text != "" {
 		class, clauses = "bad", append(clauses, text)
 	}
 	if text := l.breakers(counts.BreakersOpen); text != "" {
@@ -56,24 +58,17 @@ func (l laneList) holds(counts *client.Counts, now time.Time) (class string, cla
 	return class, clauses
 }
 
-// failing says how many receivers fail, and the worst of those on the page; empty: none.
-func (l laneList) failing(all int64, now time.Time) string {
-	var worst *laneRow
-	for i := range l.Rows {
-		r := &l.Rows[i]
-		if h := r.Health; h != nil && h.State == "failing" &&
-			(worst == nil || h.FailedPercent > worst.Health.FailedPercent) {
-			worst = r
-		}
-	}
+// failing says how many receivers fail, and one of those of which the most attempts failed; empty: none fails.
+func failing(all int64, worst []client.WorstLane, now time.Time) string {
 	if all == 0 {
 		return ""
 	}
 	text := failingText(all)
-	if worst != nil {
-		h := worst.Health
-		text += fmt.Sprintf(" (%s: %d\u00a0%% of its attempts, since %s)", worst.Lane, h.FailedPercent,
-			words.When(h.Since, now, nil))
+	for _, l := range worst {
+		if h := l.Health; h.State == "failing" {
+			return text + fmt.Sprintf(" (%s: %d\u00a0%% of its attempts since %s)", l.Lane, h.FailedPercent,
+				words.When(h.Since, now, nil))
+		}
 	}
 	return text
 }

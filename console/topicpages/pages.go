@@ -33,7 +33,7 @@ func New(answers *recent.Answers) web.Pages {
 			"waiting": counted.Waiting, "due": dated.Due, "changed": changeable.Changed,
 			"hasSettings": laneRow.hasSettings, "ofLimit": laneRow.ofLimit, "cooling": laneRow.cooling,
 			"coolingFor": laneRow.coolingFor, "breakerWord": laneRow.breakerWord, "keyKind": words.KeyKind,
-			"spark": (*recent.Attempts).Spark, "hourText": (*recent.Attempts).Text,
+			"failure": words.Failure, "spark": (*recent.Attempts).Spark, "hourText": (*recent.Attempts).Text,
 			"hourClass": (*recent.Attempts).Class,
 		},
 		Routes: []web.Route{

@@ -23,6 +23,7 @@ type topicPage struct {
 	Counts   client.Counts
 	Lanes    laneList
 	Hour     *recent.Attempts
+	Worst    []client.WorstLane // of which attempts failed, the worst first
 	// Policy is the policy that holds.
 	Policy preview
 	// Errors of the form that was sent, and what was typed.
@@ -87,8 +88,8 @@ func (p *topicPage) read(v *web.Visit) error {
 	}
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
-	p.Hour = recent.LastHour(&history.Buckets, v.Now)
-	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
+	p.Hour, p.Worst = recent.LastHour(&history.Buckets, v.Now), history.Lanes
+	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, p.Worst, v.Now)
 	p.addDied()
 	if v.Live { // its blocks have no policy
 		return nil
@@ -103,7 +104,9 @@ func (p *topicPage) read(v *web.Visit) error {
 
 // newTopicLead says what keeps the jobs of a topic from being delivered, as far as counts and a page of lanes tell. The
 // counts are those of all lanes.
-func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Time) lead {
+func newTopicLead(
+	t *client.Topic, c client.Counts, lanes laneList, worst []client.WorstLane, now time.Time,
+) lead {
 	waiting := c.Scheduled + c.Ready
 	jobs := words.CountVerb(waiting, "job", "waits", "wait")
 	switch {
@@ -133,7 +136,7 @@ func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Tim
 	default:
 		l.Text = "No job is more than a minute late"
 	}
-	if class, clauses := lanes.holds(&c, now); len(clauses) > 0 {
+	if class, clauses := lanes.holds(&c, worst, now); len(clauses) > 0 {
 		l = lead{class, words.UpperFirst(strings.Join(clauses, "; "))}
 	}
 	l.Text = words.Sentence(l.Text+":", jobs)

@@ -76,14 +76,24 @@ func ErrorClass(code string) string { return errorClasses.of(code) }
 // Answer returns what came of the last attempt of a job.
 func Answer(status int, class string) string {
 	switch {
-	case status != 0:
-		return "answered " + strconv.Itoa(status)
+	case status != 0, class == "consumer":
+		return Failure(status, class)
 	case class == "":
 		return "no attempt ended"
-	case class == "consumer":
-		return ErrorClass(class)
 	}
 	return "no answer: " + ErrorClass(class)
+}
+
+// Failure says what came of a failed attempt, as a clause: "answered 500". A status of 0 is none.
+func Failure(status int, class string) string {
+	switch {
+	case status != 0:
+		return "answered " + strconv.Itoa(status)
+	case class != "":
+		return ErrorClass(class)
+	default:
+		return "failed"
+	}
 }
 
 // ErrorClasses returns the codes of ErrorClass.
