@@ -146,7 +146,8 @@ func TestPrefetch_LeavesWorkersForLanesOfOtherShards(t *testing.T) {
 				}
 				run(t, newSlowStore(s, time.Millisecond, time.Millisecond), g, workers(10))
 				time.Sleep(8 * time.Second)
-				require.GreaterOrEqual(t, g.count("orders/right"), map[bool]int{true: 70, false: 35}[rated])
+				// Of 80 starts; each waits until what was prefetched before, for 50 ms, has been attempted.
+				require.GreaterOrEqual(t, g.count("orders/right"), map[bool]int{true: 60, false: 35}[rated])
 				require.GreaterOrEqual(t, g.count("orders/left"), 1000)
 			})
 		})

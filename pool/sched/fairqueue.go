@@ -181,7 +181,7 @@ func (sh *Shard) pickTopic(q *topicQueue, share, free int, c *pickState) (took i
 	}
 	topicPolicy := s.opts.Policy(t.name)
 	room := topicPolicy.Workers - t.inFlight + t.prefetched
-	c.ahead = max(0, q.prefetchLimit(s, topicPolicy, room)-t.prefetched)
+	c.ahead = sh.prefetchRoom(t, topicPolicy, room)
 	share = min(share, room+c.ahead, capacity.Allowance(t.inFlight, free, s.limit.current, capacity.AttemptsWeight))
 	q.needsStarts, q.blocksPrefetch = false, false
 	if !topicPolicy.Rate.Limited() {

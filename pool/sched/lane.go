@@ -37,6 +37,7 @@ type Topic struct {
 	busy               int       // workers at work
 	ready              laneQueue // lanes with prefetched jobs and a free slot
 	prefetched         int       // claimed jobs that wait for a worker
+	prefetchedOf       map[*Shard]int
 	prefetchTarget     int
 	endedSinceMeasured int
 	measuredAt         time.Time

@@ -39,26 +39,32 @@ func (sh *Shard) measureRate(t *Topic, now time.Time) {
 	t.endedSinceMeasured, t.measuredAt = 0, now
 }
 
-// prefetchLimit returns how many jobs a topic with queued lanes, whose workers have room, may have prefetched, at most
-// half of what the process's workers do not use. It is 0
+// prefetchRoom returns how many more jobs a topic with queued lanes, whose workers have room, may have prefetched of the
+// shard: at most half of what the process's workers do not use, in equal parts for the shards that queue lanes of the
+// topic, since the one that settles would take all room again. It is 0
 //   - under a rate, whose starts count from their claim,
 //   - while a lane with a rate is the first of its queue,
 //   - while slow lanes, or lanes that time out, are queued: they share only a part of the workers,
 //   - while the bodies take more than half of MaxBytes.
-func (q *topicQueue) prefetchLimit(s *Scheduler, topicPolicy policy.Topic, room int) int {
-	t := q.topic
+func (sh *Shard) prefetchRoom(t *Topic, topicPolicy policy.Topic, room int) int {
+	s, sharing := sh.s, 0
 	if t.prefetchTarget == 0 || topicPolicy.Rate.Limited() || s.bytes.total > s.opts.MaxBytes/2 {
 		return 0
 	}
-	for _, sh := range s.shards { // prefetched jobs of one shard would take the place of lanes of all
-		other := sh.runnable.byTopic[t]
-		if other != nil &&
-			(other.blocksPrefetch || other.lanes[healthSlow].len()+other.lanes[healthTimingOut].len() > 0) {
+	for _, other := range s.shards { // prefetched jobs of one shard would take the place of lanes of all
+		q := other.runnable.byTopic[t]
+		if q == nil {
+			continue
+		}
+		sharing++
+		if q.blocksPrefetch || q.lanes[healthSlow].len()+q.lanes[healthTimingOut].len() > 0 {
 			return 0
 		}
 	}
 	free := s.limit.current - s.inFlight - max(0, room) - s.prefetched
-	return min(t.prefetchTarget, max(0, free/2))
+	limit := min(t.prefetchTarget, max(0, free/2))
+	part := (limit + sharing - 1) / max(1, sharing)
+	return max(0, min(limit-t.prefetched, part-t.prefetchedOf[sh]))
 }
 
 // queue lets a claimed job wait for a worker. The caller calls updateReady of its lane.
@@ -71,7 +77,10 @@ func (s *Scheduler) queue(j *Job, now time.Time) {
 }
 
 func (s *Scheduler) countPrefetched(l *Lane, n int) {
-	l.topic.prefetched += n
+	if l.topic.prefetched += n; l.topic.prefetchedOf == nil {
+		l.topic.prefetchedOf = make(map[*Shard]int)
+	}
+	l.topic.prefetchedOf[l.shard] += n
 	l.shard.prefetched += n
 	s.prefetched += n
 }
