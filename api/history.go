@@ -32,18 +32,30 @@ func (a onStore) history(w http.ResponseWriter, r *http.Request) error {
 	if len(topics) > 1+maxHistories {
 		q.AddError("?topics", "must name at most 100 topics")
 	}
+	by := q.Get("by")
+	if by != "" && by != "minutes" && by != "hours" {
+		q.AddError("?by", "must be minutes or hours")
+	}
 	if err := q.Err(); err != nil {
 		return err
 	}
-	all, err := a.store.History(r.Context(), namespaceOf(r), topics)
-	if err != nil {
-		return err
-	}
-	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
+	return a.serveList(w, r, len(topics), func(o *response.Buffer) error {
+		all, err := a.store.History(r.Context(), namespaceOf(r), topics)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			switch by {
+			case "minutes":
+				all[i].Hours = nil
+			case "hours":
+				all[i].Minutes = nil
+			}
+		}
 		o.Buckets(&all[0])
 		response.Objects(o, "items", all[1:], o.TopicBuckets)
+		return nil
 	})
-	return nil
 }
 
 // topicHistory shows what became of the attempts of a topic.
@@ -52,7 +64,7 @@ func (a onStore) topicHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.countsOf(r, name); err != nil {
+	if _, err := a.countsOf(r, name, true); err != nil {
 		return err
 	}
 	all, err := a.store.History(r.Context(), namespaceOf(r), []string{name})

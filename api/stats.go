@@ -15,7 +15,7 @@ func (a *api) statsEndpoints() []endpoint {
 	return []endpoint{
 		at("GET /v1/stats", access.ReadStats, ofAll, a.on(onStore.stats), paged()),
 		at("GET /v1/topics/{topic}/stats", access.ReadStats, ofPath, a.on(onStore.topicStats), paged("lane")),
-		at("GET /v1/history", access.ReadStats, ofAll, a.on(onStore.history), query("topics")),
+		at("GET /v1/history", access.ReadStats, ofAll, a.on(onStore.history), query("topics", "by")),
 		at("GET /v1/topics/{topic}/history", access.ReadStats, ofPath, a.on(onStore.topicHistory)),
 		at("GET /v1/stream", access.WatchEvents, ofRequest, a.on(onStore.watchEvents),
 			query("topic", "lane", "verdict"), endless),
@@ -67,7 +67,7 @@ func (a onStore) topicStats(w http.ResponseWriter, r *http.Request) error {
 	if lane != "" {
 		return a.laneCounts(w, r, job.Queue{Namespace: namespaceOf(r), Topic: name, Lane: lane})
 	}
-	counts, err := a.countsOf(r, name)
+	counts, err := a.countsOf(r, name, false)
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,12 @@ func (a onStore) laneCounts(w http.ResponseWriter, r *http.Request, queue job.Qu
 	return nil
 }
 
-// countsOf counts a topic's jobs. It returns an error when there is no such topic.
-func (a onStore) countsOf(r *http.Request, name string) (store.TopicStats, error) {
-	all, err := a.store.TopicStats(r.Context(), store.StatsFilter{Namespace: namespaceOf(r), Topics: []string{name}})
+// countsOf counts a topic's jobs, with nameOnly only those that were registered, at less cost. It returns an error when
+// there is no such topic.
+func (a onStore) countsOf(r *http.Request, name string, nameOnly bool) (store.TopicStats, error) {
+	all, err := a.store.TopicStats(r.Context(), store.StatsFilter{
+		Namespace: namespaceOf(r), Topics: []string{name}, NamesOnly: nameOnly,
+	})
 	if err != nil {
 		return store.TopicStats{}, err
 	}

@@ -457,12 +457,31 @@ func TestPut_NeedsSettings(t *testing.T) {
 func TestStats_WatchesUntilItIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r := runUntil(ctx, t, []string{"stats", "--watch", "--every", "1s"}, says(200,
-		`{"totals":{"registered":1,"dead":1},"items":[]}`), func(w http.ResponseWriter) {
-		says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`)(w)
-		stop()
-	})
-	require.Equal(t, "1 job: 0 scheduled, 0 ready, 0 running, 0 delivered, 1 dead, 0 cancelled\n",
-		strings.SplitAfter(r.stdout, "\n")[0])
+		`{"totals":{"registered":1,"dead":1},"items":[]}`),
+		says(200, `{"minutes":[{"delivered":991,"failed":9,"dead":1}]}`),
+		func(w http.ResponseWriter) {
+			says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`)(w)
+			stop()
+		})
+	require.Equal(t, "1 job: 0 scheduled, 0 ready, 0 running, 0 delivered, 1 dead, 0 cancelled; "+
+		"in the last hour 9 of 1,000 attempts failed, and 1 job died\n", strings.SplitAfter(r.stdout, "\n")[0])
+}
+
+func TestStats_ShowTheLastHour(t *testing.T) {
+	r := run(t, []string{"stats"}, says(200, `{"totals":{"registered":1,"dead":1},"items":[]}`),
+		says(200, `{"minutes":[]}`), says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`),
+		says(200, `{"items":[{"topic":"t","minutes":[{"delivered":991,"failed":9,"dead":1}]}]}`))
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `FAILED%\s+DIED\nt .* 1\s+1\n`, r.stdout)
+	require.Equal(t, "GET /v1/history?by=minutes&topics=t", r.requests[3])
+}
+
+func TestStats_AreThereWithoutAHistory(t *testing.T) {
+	older := says(404, `{"code":"no_such_path"}`)
+	r := run(t, []string{"stats"}, says(200, `{"totals":{"registered":1,"dead":1},"items":[]}`), older,
+		says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`), older)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "1 dead, 0 cancelled\n")
 }
 
 func TestWait_OutlivesAServerThatIsAway(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,7 +59,11 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(s.Stdout, sentence(t, s.out)); err != nil {
+		hour, err := s.lastHour(ctx, c.Topic)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(s.Stdout, sentence(t, s.out)+hour); err != nil {
 			return err
 		}
 	}
@@ -67,6 +72,34 @@ func (c *statsCommand) show(ctx context.Context, s *session) error {
 		r.Complete = s.addLastHour
 	}
 	_, err := s.list(ctx, r, views[view], c.Limit)
+	return err
+}
+
+// lastHour says what became of the attempts of a topic in the last hour; empty topic: of all. It says nothing where
+// there was none, and for a server that does not know.
+func (s *session) lastHour(ctx context.Context, topic string) (string, error) {
+	path := "/v1/history"
+	if topic != "" {
+		path = "/v1/topics/" + url.PathEscape(topic) + "/history"
+	}
+	h, err := get[client.Buckets](ctx, s, "a history", path, nil)
+	if err != nil || len(h.Minutes) == 0 {
+		return "", withoutHistory(err)
+	}
+	hour := client.SumBuckets(h.Minutes, time.Time{})
+	text := fmt.Sprintf("; in the last hour %s of %s failed", words.Number(hour.Failed),
+		words.Count(hour.Delivered+hour.Failed, "attempt"))
+	if hour.Dead > 0 {
+		text += ", and " + words.CountVerb(hour.Dead, "job", "died", "died")
+	}
+	return text, nil
+}
+
+// withoutHistory returns an error, but for that of a server that has no history.
+func withoutHistory(err error) error {
+	if errors.Is(err, client.ErrNotFound) {
+		return nil
+	}
 	return err
 }
 
@@ -82,15 +115,15 @@ func (s *session) addLastHour(ctx context.Context, items []json.RawMessage) erro
 	for from := 0; from < len(items); from += maxHistories {
 		some := names[from:min(from+maxHistories, len(names))]
 		all, err := get[client.History](ctx, s, "a history", "/v1/history",
-			url.Values{"topics": {strings.Join(some, ",")}})
+			url.Values{"topics": {strings.Join(some, ",")}, "by": {"minutes"}})
 		if err != nil {
-			return err
+			return withoutHistory(err)
 		}
 		for i := range min(len(some), len(all.Items)) {
 			hour := client.SumBuckets(all.Items[i].Minutes, time.Time{})
 			of := map[string]any{"dead": hour.Dead}
 			if n := hour.Delivered + hour.Failed; n > 0 {
-				of["failed_percent"] = 100 * hour.Failed / n
+				of["failed_percent"] = (100*hour.Failed + n - 1) / n // not 0 where one failed
 			}
 			counts[from+i]["last_hour"] = of
 			if items[from+i], err = json.Marshal(counts[from+i]); err != nil {

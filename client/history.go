@@ -67,11 +67,20 @@ func SumBuckets(buckets []HistoryBucket, from time.Time) (sum HistoryBucket) {
 	return sum
 }
 
-// History returns what became of attempts in all topics, and in those that are named, at most 100.
-func (c *Client) History(ctx context.Context, topics ...string) (*History, error) {
+// HistoryQuery selects histories. The zero value selects that of all topics together.
+type HistoryQuery struct {
+	Topics []string // those whose histories are the Items, at most 100
+	By     string   // minutes or hours: the other is empty; empty: both
+}
+
+// History returns what became of attempts in all topics, and in those that are named.
+func (c *Client) History(ctx context.Context, q HistoryQuery) (*History, error) {
 	query := make(url.Values)
-	if len(topics) > 0 {
-		query.Set("topics", strings.Join(topics, ","))
+	if len(q.Topics) > 0 {
+		query.Set("topics", strings.Join(q.Topics, ","))
+	}
+	if q.By != "" {
+		query.Set("by", q.By)
 	}
 	return answer[History](ctx, c, call{method: http.MethodGet, query: query}, nil, "/v1/history")
 }

@@ -316,8 +316,10 @@ var operations = map[string]operation{
 		out:  map[string]any{"200": Version{}},
 	},
 	"history": {
-		call: func(ctx context.Context, c *Client) { _, _ = c.History(ctx, "t", "u") },
-		out:  map[string]any{"200": History{}},
+		call: func(ctx context.Context, c *Client) {
+			_, _ = c.History(ctx, HistoryQuery{Topics: []string{"t", "u"}, By: "hours"})
+		},
+		out: map[string]any{"200": History{}},
 	},
 	"topicHistory": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.TopicHistory(ctx, "t") },

@@ -223,18 +223,29 @@ func (d *Dispatcher) History(ctx context.Context, namespace string, topics []str
 	return all, err
 }
 
-// WorstLanes returns the lanes of a topic of which the most attempts failed.
+// WorstLanes returns the lanes of a topic of which the most attempts failed, those that fail first.
 func (d *Dispatcher) WorstLanes(
 	ctx context.Context, namespace, topic string, limit int,
 ) (worst []store.WorstLane, err error) {
-	all, err := d.store.ListHealth(ctx, store.HealthFilter{Namespace: namespace, Topic: topic, Limit: store.MaxBatch})
-	slices.SortStableFunc(all, func(a, b store.LaneHealth) int { return cmp.Compare(b.Health.Failed, a.Health.Failed) })
-	for _, l := range all {
-		if r := store.NewReceiver(l.Health, time.Now()); r.Health != nil && len(worst) < limit {
-			worst = append(worst, store.WorstLane{Lane: l.Queue.Lane, Receiver: r})
+	now := time.Now()
+	for _, failingAt := range []time.Time{now, {}} { // those that fail first
+		all, err := d.store.ListHealth(ctx, store.HealthFilter{
+			Namespace: namespace, Topic: topic, FailingAt: failingAt, Limit: store.MaxBatch,
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(all, func(a, b store.LaneHealth) int {
+			return cmp.Compare(b.Health.Failed, a.Health.Failed)
+		})
+		for _, l := range all {
+			r := store.NewReceiver(l.Health, now)
+			if r.Health != nil && len(worst) < limit && (!failingAt.IsZero() || !l.Health.Failing(now)) {
+				worst = append(worst, store.WorstLane{Lane: l.Queue.Lane, Receiver: r})
+			}
 		}
 	}
-	return worst, err
+	return worst, nil
 }
 
 // LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.

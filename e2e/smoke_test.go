@@ -82,8 +82,8 @@ func situations(t *testing.T, r *receiver) []situation {
 	}))
 	t.Cleanup(busy.Close)
 	fails := func(share int, newest string) string {
-		return fmt.Sprintf(`^The receiver of 1 lane fails: bad of topic t \(%d\s?%% of its attempts fail since `+
-			`[\d: -]+, newest: %s[,)]`, share, newest)
+		return fmt.Sprintf(`^The receiver of 1 lane fails: bad of topic t \(since [\d: -]+, %d\s?%% of its `+
+			`latest attempts, newest: %s[,)]`, share, newest)
 	}
 	many := jobsTo(5, "bad", r.URL+"/status/500")
 	for i := range 1000 {
@@ -121,7 +121,7 @@ func situations(t *testing.T, r *receiver) []situation {
 			sentence: `^The receiver of 1 lane fails: bad of topic t \(.*newest: answered 429, asked for a pause, ` +
 				`left alone until `,
 		},
-		{name: "one-of-1000", jobs: many, sentence: fails(100, "answered 500") + `.*Other callbacks flow\.$`},
+		{name: "one-of-1000", jobs: many, sentence: fails(100, "answered 500") + `.*Some callbacks are delivered\.$`},
 		{
 			name: "two-topics", sentence: `^The receivers of 2 lanes fail: bad of topic [tu] .* and bad of topic [tu] `,
 			jobs: jobsTo(5, "bad", r.URL+"/status/500"),

@@ -139,29 +139,19 @@ func mergeBuckets(a, b []HistoryBucket) (merged []HistoryBucket) {
 	return merged
 }
 
-// Recent returns the newest HistoryMinutes minutes and HistoryHours hours at a time.
+// Recent returns the newest HistoryMinutes minutes and HistoryHours hours at a time, and what a store's clock that is
+// ahead has in the next ones. Those of a clock that was set back are left out.
 func (h *History) Recent(now time.Time) History {
 	recent := func(all []HistoryBucket, span time.Duration, n int) []HistoryBucket {
-		oldest := now.Truncate(span).Add(-time.Duration(n-1) * span)
-		i, _ := slices.BinarySearchFunc(all, oldest, func(b HistoryBucket, t time.Time) int { return b.At.Compare(t) })
-		return all[i:]
+		find := func(at time.Time) int {
+			i, _ := slices.BinarySearchFunc(all, at, func(b HistoryBucket, t time.Time) int { return b.At.Compare(t) })
+			return i
+		}
+		newest := now.Truncate(span)
+		return all[find(newest.Add(-time.Duration(n-1)*span)):find(newest.Add(2*span))]
 	}
 	return History{
 		Topic:   h.Topic,
 		Minutes: recent(h.Minutes, time.Minute, HistoryMinutes), Hours: recent(h.Hours, time.Hour, HistoryHours),
 	}
-}
-
-// SumHistories adds up histories by topic, in the order of topics. A topic without one has an empty one.
-func SumHistories(topics []string, parts []History) []History {
-	sums := make([]History, len(topics))
-	for i, topic := range topics {
-		sums[i].Topic = topic
-		for k := range parts {
-			if parts[k].Topic == topic {
-				sums[i].Merge(&parts[k])
-			}
-		}
-	}
-	return sums
 }

@@ -122,7 +122,8 @@ func (s *state) addDied(l *lead) {
 	}
 	l.worsen()
 	l.add(" ")
-	l.addLink(words.CountVerb(s.Hour.Sum().Dead, "job", "died", "died"), s.v.Path("dead"))
+	l.addLink(words.CountVerb(s.Hour.Sum().Dead, "job", "died", "died"),
+		s.v.PathQuery(s.v.Path("dead"), "ended_after", "1h"))
 	l.add(" in the last hour.")
 }
 
@@ -142,17 +143,23 @@ func (s *state) isLate() bool { return s.oldestLate() >= late }
 
 // isStuck reports whether nothing was delivered lately, although jobs are due or attempts were made.
 func (s *state) isStuck() bool {
-	return s.Hour != nil && s.lately.Delivered == 0 && (s.isLate() || s.lately.Failed >= enough)
+	return s.isWhole() && s.lately.Delivered == 0 && (s.isLate() || s.lately.Failed >= enough)
 }
+
+// isWhole reports whether the numbers are of all topics that the token may see.
+func (s *state) isWhole() bool { return s.Hour != nil && (s.Restricted == nil || s.counts != nil) }
 
 // addStuck says that nothing is delivered, and why, if no receiver is known to fail.
 func (s *state) addStuck(l *lead) {
 	l.add("Nothing is being delivered: ")
 	paused, holding := s.pausesWithJobs(), s.holding()
 	switch {
-	case s.lately.Failed > 0:
-		l.add("all attempts of the last two minutes failed.")
+	case s.lately.Failed >= enough:
+		l.add("all attempts of the last minutes failed.")
 		s.addPauses(l)
+		if len(holding) > 0 {
+			s.addHolding(l, holding)
+		}
 	case len(paused) > 0:
 		s.addPaused(l, "topic", paused)
 		l.add(".")
@@ -235,7 +242,7 @@ func (s *state) addFlow(l *lead, holds bool) {
 		l.addTime(s.counts.OldestDueAt)
 		l.add(".")
 	case holds && delivered:
-		l.add(" Other callbacks flow.")
+		l.add(" Some callbacks are delivered.")
 	case holds && s.isStuck():
 		l.Class = "bad"
 		l.add(" Nothing is being delivered.")
@@ -245,12 +252,9 @@ func (s *state) addFlow(l *lead, holds bool) {
 		l.add(" Callbacks are delivered. It is not known whether receivers fail: no lane could be looked at.")
 	case delivered:
 		l.add(" Callbacks flow.")
-	case s.Hour == nil:
-		l.Class = ""
-		l.add(" It is not known whether callbacks flow: your token names topics by patterns, which cannot be " +
-			"counted.")
 	case s.counts == nil:
-		l.add(" Nothing was delivered %s.", lately)
+		l.Class = ""
+		l.add(" It is not known whether callbacks flow: not all topics of your token can be counted.")
 	case s.counts.Scheduled+s.counts.Ready+s.counts.Running == 0:
 		l.add(" Nothing waits: all jobs have ended.")
 	case s.counts.Running == 0 && s.oldestLate() < 0 && !s.counts.OldestDueAt.IsZero():

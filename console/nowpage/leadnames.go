@@ -56,8 +56,9 @@ func (s *state) addLanes(l *lead, lanes []*client.TroubledLane) {
 func (s *state) addReason(l *lead, lane *client.TroubledLane) {
 	between := ""
 	if h := lane.Health; h != nil && isFailing(lane) {
-		l.add("%d\u00a0%% of its attempts fail since ", h.FailedPercent)
+		l.add("since ")
 		l.addTime(h.Since)
+		l.add(", %d\u00a0%% of its latest attempts", h.FailedPercent)
 		between = ", "
 	}
 	if f := lane.LastFailure; f != nil && isFailing(lane) {

@@ -60,34 +60,34 @@ func (s *state) dueCard() card {
 func (s *state) rateCard() card {
 	seconds := s.v.Now.Sub(s.latelySince()).Seconds()
 	rate := func(n int64) float64 { return float64(n) / seconds }
-	c := card{Label: "Attempts/s", Value: words.Decimal(rate(s.lately.Delivered + s.lately.Failed)), Note: lately}
+	c := card{Label: "Attempts/s", Value: words.Decimal(rate(s.lately.Delivered + s.lately.Failed)), Note: lastMinutes}
 	if s.lately.Failed > 0 {
-		c.Class, c.Note = "warn", words.Rate(rate(s.lately.Failed))+" failed, "+lately
+		c.Class, c.Note = "warn", words.Rate(rate(s.lately.Failed))+" failed, "+lastMinutes
 	}
 	return c
 }
 
-// lately says in words of which time state.lately is.
-const lately = "in the last two minutes"
+// lastMinutes says in words of which time state.lately is.
+const lastMinutes = "in the last minutes"
 
 // lateCard says how late attempts began.
 func (s *state) lateCard() card {
-	c := card{Label: "Lateness p99", Value: "–", Note: "no attempt " + lately}
+	c := card{Label: "Lateness p99", Value: "–", Note: "no attempt " + lastMinutes}
 	if p50, p99, ok := s.Hour.LastLate(s.latelySince()); ok {
-		c.Value, c.Note = words.Duration(p99), "p50 "+words.Duration(p50)+", "+lately
+		c.Value, c.Note = words.Duration(p99), "p50 "+words.Duration(p50)+", "+lastMinutes
 	}
 	return c
 }
 
 // shareCard says how many of the attempts of the last hour failed.
 func (s *state) shareCard() card {
-	c := card{Label: "Failed", Value: "–", Note: "no attempt in the last hour", Class: s.Hour.Class()}
+	c := card{Label: "Failed", Value: "–", Note: "no attempt in the last hour"}
 	if sum := s.Hour.Sum(); sum.Delivered+sum.Failed > 0 {
 		n := sum.Delivered + sum.Failed
 		c.Value, c.Note = recent.Percent(sum.Failed, n), "of "+words.Count(n, "attempt")+" in the last hour"
 	}
-	if c.Class == "ok" {
-		c.Class = ""
+	if s.counts != nil && s.counts.LanesFailing > 0 {
+		c.Class = "warn"
 	}
 	return c
 }

@@ -22,8 +22,8 @@ const (
 // state is what the API says now.
 type state struct {
 	v *web.Visit
-	// Hour and Days are what became of attempts; nil: not known. lately is the sum of the last whole minute and of the
-	// one that has begun.
+	// Hour and Days are what became of attempts; nil: not known. lately is the sum of the last two whole minutes and of
+	// the one that has begun.
 	Hour, Days *recent.Attempts
 	lately     client.HistoryBucket
 
@@ -109,7 +109,7 @@ func (s *state) readCounts(ctx context.Context, from *recent.Answers) error {
 	}
 	s.age = max(0, s.v.Now.Sub(at))
 	s.counts, s.topics, s.allCounted = &stats.Totals, stats.Items, stats.NextCursor == ""
-	history, err := from.History(ctx, s.v.Namespace, s.v.API)
+	history, err := from.History(ctx, s.v.Namespace, s.v.API, client.HistoryQuery{})
 	if err == nil {
 		s.setHistory(&history.Buckets)
 	}
@@ -122,8 +122,8 @@ func (s *state) setHistory(b *client.Buckets) {
 	s.lately = client.SumBuckets(b.Minutes, s.latelySince())
 }
 
-// latelySince is when the last whole minute began.
-func (s *state) latelySince() time.Time { return s.v.Now.Truncate(time.Minute).Add(-time.Minute) }
+// latelySince is when the two last whole minutes began.
+func (s *state) latelySince() time.Time { return s.v.Now.Truncate(time.Minute).Add(-2 * time.Minute) }
 
 // readOwnCounts reads the counters of the topics that the token names. A pattern matches topics that nothing lists.
 func (s *state) readOwnCounts(ctx context.Context) error {

@@ -22,7 +22,7 @@ const MaxKeys = 64
 // Source is the API as a reader may see it.
 type Source interface {
 	StatsPage(ctx context.Context, o client.PageOptions) (*client.Stats, error)
-	History(ctx context.Context, topics ...string) (*client.History, error)
+	History(ctx context.Context, q client.HistoryQuery) (*client.History, error)
 }
 
 // Answers are those that all pages share. The zero value has none. It is safe for concurrent use.
@@ -42,11 +42,11 @@ func (a *Answers) Stats(ctx context.Context, namespace string, source Source) (*
 // History returns what became of the attempts of a namespace, and of some of its topics. The answers are shared by all
 // who may read them.
 func (a *Answers) History(
-	ctx context.Context, namespace string, source Source, topics ...string,
+	ctx context.Context, namespace string, source Source, q client.HistoryQuery,
 ) (*client.History, error) {
-	key := namespace + "/" + strings.Join(topics, ",")
+	key := namespace + "/" + strings.Join(q.Topics, ",") + "/" + q.By
 	h, _, err := a.history.Read(ctx, key, func(ctx context.Context) (*client.History, error) {
-		return source.History(ctx, topics...)
+		return source.History(ctx, q)
 	})
 	return h, err
 }

@@ -104,18 +104,9 @@ func (a *Attempts) Spark() template.HTML {
 // Verdicts are the colours of Rates.
 func (a *Attempts) Verdicts() []chart.Series { return a.verdicts }
 
-// Class says how well the attempts went: ok, warn, bad; empty: there were none.
-func (a *Attempts) Class() string {
-	switch n := a.all.Delivered + a.all.Failed; {
-	case n == 0:
-		return ""
-	case 10*a.all.Failed >= 9*n:
-		return "bad"
-	case 2*a.all.Failed >= n:
-		return "warn"
-	default:
-		return "ok"
-	}
+// FailMost reports whether nine of ten attempts or more failed.
+func (a *Attempts) FailMost() bool {
+	return a.all.Failed > 0 && 10*a.all.Failed >= 9*(a.all.Delivered+a.all.Failed)
 }
 
 // Text says how many attempts were delivered, as a noun: "98 % of 1,200 attempts".

@@ -2,7 +2,6 @@ package topicpages
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,16 +23,11 @@ type laneList struct {
 // isWhole reports whether the page has all lanes.
 func (l laneList) isWhole() bool { return l.Pager.First == "" && l.Pager.Next == "" }
 
-// holds returns clauses about receivers that fail, of which some are given, and what holds jobs back, and how bad that is. The counts are those
-// of all lanes of the topic.
-func (l laneList) holds(
-	counts *client.Counts, worst []client.WorstLane, now time.Time,
-) (class string, clauses []string) {
+// holds returns clauses about what holds jobs back, and how bad that is. breakers is the number of those in all lanes
+// of the topic that are open or half open.
+func (l laneList) holds(breakers int64, now time.Time) (class string, clauses []string) {
 	class = "warn"
-	if text := failing(counts.LanesFailing, worst, now); text != "" {
-		class, clauses = "bad", append(clauses, text)
-	}
-	if text := l.breakers(counts.BreakersOpen); text != "" {
+	if text := l.breakers(breakers); text != "" {
 		class, clauses = "bad", append(clauses, text)
 	}
 	var paused, cooling []string
@@ -56,21 +50,6 @@ func (l laneList) holds(
 		clauses = append(clauses, nameLanes(cooling, " has a cooldown"+until, " have cooldowns"))
 	}
 	return class, clauses
-}
-
-// failing says how many receivers fail, and one of those of which the most attempts failed; empty: none fails.
-func failing(all int64, worst []client.WorstLane, now time.Time) string {
-	if all == 0 {
-		return ""
-	}
-	text := failingText(all)
-	for _, l := range worst {
-		if h := l.Health; h.State == "failing" {
-			return text + fmt.Sprintf(" (%s: %d\u00a0%% of its attempts since %s)", l.Lane, h.FailedPercent,
-				words.When(h.Since, now, nil))
-		}
-	}
-	return text
 }
 
 // nameLanes names lanes, with what is said of one or of several.

@@ -34,7 +34,7 @@ func New(answers *recent.Answers) web.Pages {
 			"hasSettings": laneRow.hasSettings, "ofLimit": laneRow.ofLimit, "cooling": laneRow.cooling,
 			"coolingFor": laneRow.coolingFor, "breakerWord": laneRow.breakerWord, "keyKind": words.KeyKind,
 			"failure": words.Failure, "spark": (*recent.Attempts).Spark, "hourText": (*recent.Attempts).Text,
-			"hourClass": (*recent.Attempts).Class,
+			"failingClass": failingClass,
 		},
 		Routes: []web.Route{
 			web.Get("topics", access.ReadTopic, p.showTopics),

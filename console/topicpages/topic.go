@@ -2,7 +2,9 @@ package topicpages
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +91,8 @@ func (p *topicPage) read(v *web.Visit) error {
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
 	p.Hour, p.Worst = recent.LastHour(&history.Buckets, v.Now), history.Lanes
-	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, p.Worst, v.Now)
-	p.addDied()
+	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
+	p.addHealth(v.Now)
 	if v.Live { // its blocks have no policy
 		return nil
 	}
@@ -104,9 +106,7 @@ func (p *topicPage) read(v *web.Visit) error {
 
 // newTopicLead says what keeps the jobs of a topic from being delivered, as far as counts and a page of lanes tell. The
 // counts are those of all lanes.
-func newTopicLead(
-	t *client.Topic, c client.Counts, lanes laneList, worst []client.WorstLane, now time.Time,
-) lead {
+func newTopicLead(t *client.Topic, c client.Counts, lanes laneList, now time.Time) lead {
 	waiting := c.Scheduled + c.Ready
 	jobs := words.CountVerb(waiting, "job", "waits", "wait")
 	switch {
@@ -116,12 +116,8 @@ func newTopicLead(
 	case waiting+c.Running == 0 && c.Registered == 0:
 		return lead{Text: "No job was registered yet."}
 	case waiting+c.Running == 0:
-		l := lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and",
+		return lead{Text: words.Sentence("No job waits:", words.Number(c.Delivered), "delivered and",
 			words.Number(c.Dead), "dead in all")}
-		if c.Dead > c.Delivered {
-			l.worsen()
-		}
-		return l
 	}
 	late := topicRow{Counts: c}.late(now)
 	l := lead{"ok", "No job is late"}
@@ -136,20 +132,31 @@ func newTopicLead(
 	default:
 		l.Text = "No job is more than a minute late"
 	}
-	if class, clauses := lanes.holds(&c, worst, now); len(clauses) > 0 {
+	if class, clauses := lanes.holds(c.BreakersOpen, now); len(clauses) > 0 {
 		l = lead{class, words.UpperFirst(strings.Join(clauses, "; "))}
 	}
 	l.Text = words.Sentence(l.Text+":", jobs)
 	return l
 }
 
-// addDied says how many jobs died in the last hour.
-func (p *topicPage) addDied() {
+// addHealth says first how many receivers fail, with the worst, and at last how many jobs died in the last hour.
+func (p *topicPage) addHealth(now time.Time) {
+	if n := p.Counts.LanesFailing; n > 0 {
+		text := failingText(n)
+		if i := slices.IndexFunc(p.Worst, isFailing); i >= 0 {
+			h := p.Worst[i].Health
+			text += fmt.Sprintf(" (%s since %s: %d\u00a0%% of its latest attempts)", p.Worst[i].Lane,
+				words.When(h.Since, now, nil), h.FailedPercent)
+		}
+		p.Lead = lead{"bad", words.Sentence(words.UpperFirst(text)) + " " + p.Lead.Text}
+	}
 	if n := p.Hour.Sum().Dead; n > 0 {
 		p.Lead.worsen()
 		p.Lead.Text += " " + words.Sentence(words.Count(n, "job")+" died in the last hour")
 	}
 }
+
+func isFailing(l client.WorstLane) bool { return l.Health.State == "failing" }
 
 // forWhom says whom due jobs wait for, if it is not Ringback.
 func forWhom(deliver string) string {

@@ -279,7 +279,9 @@ func TestTopic_DoesNotTakeDeletedDeadJobsForDeadLetters(t *testing.T) {
 		require.NoError(t, err)
 		site.Advance(time.Minute)
 		page := site.Get("topics/order").OK()
-		require.Equal(t, "No job waits: 0 delivered and 3 dead in all. 3 jobs died in the last hour.", lead(t, page))
+		require.Equal(t, "The receiver of 1 lane fails (down.example:443 since 00:00:00: 100\u00a0% of its "+
+			"latest attempts). "+
+			"No job waits: 0 delivered and 3 dead in all. 3 jobs died in the last hour.", lead(t, page))
 		require.Contains(t, consoletest.Text(page), "Dead 3 in all;")
 		require.NotContains(t, page, `class="card bad"><span class="label">Dead`)
 		require.Contains(t, consoletest.Text(site.Get("topics").OK()), "Dead in all")

@@ -53,6 +53,21 @@ type topicRow struct {
 // Waiting is the number of jobs that wait, due or not.
 func (r topicRow) Waiting() int64 { return r.Scheduled + r.Ready }
 
+// Class says how bad it is that receivers fail: warn, or bad if most attempts of the last hour failed; empty: none
+// fails.
+func (r topicRow) Class() string { return failingClass(r.LanesFailing, r.Hour) }
+
+func failingClass(lanes int64, hour *recent.Attempts) string {
+	switch {
+	case lanes == 0:
+		return ""
+	case hour.FailMost():
+		return "bad"
+	default:
+		return "warn"
+	}
+}
+
 // late returns how late the oldest job is; zero: none is.
 func (r topicRow) late(now time.Time) time.Duration {
 	if r.OldestDueAt.IsZero() {
@@ -123,7 +138,7 @@ func (d *topicList) read(v *web.Visit, answers *recent.Answers) error {
 	for i := range topics.Items {
 		names[i] = topics.Items[i].Name
 	}
-	history, err := answers.History(ctx, v.Namespace, v.API, names...)
+	history, err := answers.History(ctx, v.Namespace, v.API, client.HistoryQuery{Topics: names, By: "minutes"})
 	if err != nil {
 		return err
 	}
@@ -132,7 +147,7 @@ func (d *topicList) read(v *web.Visit, answers *recent.Answers) error {
 		d.Rows = append(d.Rows, topicRow{t, counts[t.Name], recent.LastHour(&history.Items[i].Buckets, v.Now)})
 	}
 	d.Pager = v.Pager(topics.NextCursor)
-	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", stats.Totals.BreakersOpen, d.CountedAt)
+	d.Lead = newTopicsLead(d.Rows, d.Pager.First == "" && d.Pager.Next == "", &stats.Totals, d.CountedAt)
 	return nil
 }
 
@@ -166,15 +181,15 @@ func (d *topicList) readOwn(v *web.Visit) error {
 	}
 	d.Lead = lead{Text: words.Sentence("Your token sees only the topics", words.List(v.Who.Topics))}
 	if len(d.Rows) > 0 {
-		seen := newTopicsLead(d.Rows, whole, 0, d.CountedAt)
+		seen := newTopicsLead(d.Rows, whole, new(client.Counts), d.CountedAt)
 		d.Lead = lead{seen.Class, d.Lead.Text + " " + seen.Text}
 	}
 	return nil
 }
 
 // newTopicsLead says which receivers fail, and what holds back the jobs of a page's topics. whole reports whether there
-// are no others, and breakers are those that are open or half open in all topics.
-func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) lead {
+// are no others, and totals are the counts of all topics.
+func newTopicsLead(rows []topicRow, whole bool, totals *client.Counts, now time.Time) lead {
 	if len(rows) == 0 {
 		if whole {
 			return lead{Text: "There are no topics yet."}
@@ -199,7 +214,7 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		}
 	}
 	l := lead{Class: "ok"}
-	clauses := failingTopics(rows, &l)
+	clauses := failingTopics(rows, totals.LanesFailing, &l)
 	switch n := len(paused); {
 	case n > 0 && len(rows) == 1:
 		l.worsen()
@@ -218,7 +233,7 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 		clauses = append(clauses,
 			"in "+words.List(broken)+" "+words.CountVerb(open, "breaker", "is", "are")+" open or half open")
 	}
-	if elsewhere := breakers - open - idle; elsewhere > 0 && !whole {
+	if elsewhere := totals.BreakersOpen - open - idle; elsewhere > 0 && !whole {
 		l.worsen() // whether jobs wait for those elsewhere is not known
 		clauses = append(clauses,
 			words.CountVerb(elsewhere, "breaker", "is", "are")+" open or half open in topics on other pages")
@@ -231,23 +246,27 @@ func newTopicsLead(rows []topicRow, whole bool, breakers int64, now time.Time) l
 	return l
 }
 
-// failingTopics says in which topics receivers fail; nil: in none.
-func failingTopics(rows []topicRow, l *lead) []string {
+// failingTopics says in which topics receivers fail, of all lanes that do; nil: none fails.
+func failingTopics(rows []topicRow, all int64, l *lead) (clauses []string) {
 	var names []string
 	var lanes int64
 	for _, r := range rows {
 		if r.LanesFailing > 0 {
 			names, lanes = append(names, r.Name), lanes+r.LanesFailing
 			l.worsen()
-			if r.Hour.Class() == "bad" {
+			if r.Class() == "bad" {
 				l.Class = "bad"
 			}
 		}
 	}
-	if lanes == 0 {
-		return nil
+	if lanes > 0 {
+		clauses = append(clauses, failingText(lanes)+" in "+words.List(names))
 	}
-	return []string{failingText(lanes) + " in " + words.List(names)}
+	if elsewhere := all - lanes; elsewhere > 0 {
+		l.worsen()
+		clauses = append(clauses, failingText(elsewhere)+" in topics on other pages")
+	}
+	return clauses
 }
 
 // diedTopics says of which topics jobs died in the last hour; nil: of none.

@@ -90,7 +90,7 @@ func (p *Puller) judge(item *settled, r *store.LeaseReport, topic policy.Topic) 
 	verdict := policy.Judge(terms, result, policy.Progress{
 		FailedAttempts: l.FailedAttempts + 1, Age: l.Age + lasted, Expires: l.Expires, ExpiresIn: l.ExpiresIn - lasted,
 	}, p.opts.Random())
-	item.result, item.Verdict = &result, verdict
+	item.result, item.Verdict, item.Late = &result, verdict, l.Late
 	item.LaneChange.Cooldown = verdict.LaneWait // a receiver that a client asked has asked for a pause
 	item.Attempt = p.recorder.Attempt(l.Attempts+1, &result, verdict)
 	if l.Probe {

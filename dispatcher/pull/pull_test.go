@@ -787,6 +787,19 @@ func TestSettle_JobThatExpiresBeforeItsRetryIsDead(t *testing.T) {
 	})
 }
 
+func TestSettle_CountsHowLateAJobWasLeased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, policy.Topic{})
+		p, _ := f.process()
+		f.insert("a")
+		time.Sleep(time.Hour)
+		require.Equal(t, []error{nil}, f.settle(p, f.report(f.lease(p, 1, time.Second)[0], store.LeaseDone)))
+		all, err := f.store.Shards()[0].ReadHistory(t.Context(), job.DefaultNamespace, []string{store.AllTopics})
+		require.NoError(t, err)
+		require.Equal(t, store.HistoryCounts{Delivered: 1, Late: [9]int64{8: 1}}, all[0].Hours[0].HistoryCounts)
+	})
+}
+
 func TestSettle_LateForgedAndForeignLeasesAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 4, policy.Topic{})

@@ -385,3 +385,22 @@ func TestRouterTopicStats_AddsUpOpenBreakers(t *testing.T) {
 		require.EqualValues(t, 12, stats[0].OpenBreakers)
 	})
 }
+
+func TestRouterReadHistory_CountsATopicOnceHoweverOftenItIsNamed(t *testing.T) {
+	onShards(t, func(t *testing.T, r *router.Router, a *unavailable) {
+		const n = 20
+		insertDead(t, r, a, n)
+		all, err := r.ReadHistory(t.Context(), "default", []string{"orders", "none", "orders", store.AllTopics})
+		require.NoError(t, err)
+		var died []int64
+		for _, h := range all {
+			sum := int64(0)
+			for _, b := range h.Hours {
+				sum += b.Dead
+			}
+			died = append(died, sum)
+		}
+		require.Equal(t, []int64{n, 0, n, n}, died)
+		require.Equal(t, "none", all[1].Topic)
+	})
+}

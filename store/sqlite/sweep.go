@@ -128,13 +128,20 @@ func (s *sweep) dropHealth() {
 
 // dropHistory drops minutes and hours that nobody reads any more.
 func (s *sweep) dropHistory() error {
+	if s.Now.Mono-s.Mem.HistoryLooked < int64(time.Minute) {
+		return nil
+	}
+	before := s.Mem.HistoryLooked
+	s.Mem.HistoryLooked = s.Now.Mono
 	for span, n := range map[time.Duration]int64{time.Minute: store.HistoryMinutes, time.Hour: store.HistoryHours} {
 		ms := span.Milliseconds()
 		dropped, err := s.Change(table.DropHistory, ms, s.Now.Millis-n*ms, int64(s.limit))
 		if err != nil {
 			return err
 		}
-		s.result.More = s.result.More || dropped == int64(s.limit)
+		if dropped == int64(s.limit) {
+			s.result.More, s.Mem.HistoryLooked = true, before
+		}
 	}
 	return nil
 }

@@ -28,21 +28,21 @@ func (s *Counts) ReadHistory(ctx context.Context, namespace string, topics []str
 	}
 	all := make([]store.History, len(topics))
 	for i, topic := range topics {
-		all[i].Topic = topic
+		var read store.History
 		for field, line := range lines[i].Val() {
-			minute, hour := readBucket(line, time.Minute), readBucket(line, time.Hour)
-			if field == "now" {
-				hour.At = minute.At.Truncate(time.Hour)
+			if field[0] == 'h' {
+				read.Hours = append(read.Hours, readBucket(line, time.Hour))
+				continue
 			}
-			one := store.History{Minutes: []store.HistoryBucket{minute}, Hours: []store.HistoryBucket{hour}}
-			switch field[0] {
-			case 'm':
-				one.Hours = nil
-			case 'h':
-				one.Minutes = nil
+			minute := readBucket(line, time.Minute)
+			read.Minutes = append(read.Minutes, minute)
+			if field == "now" { // no hour has it yet
+				minute.At = minute.At.Truncate(time.Hour)
+				read.Hours = append(read.Hours, minute)
 			}
-			all[i].Merge(&one)
 		}
+		all[i].Topic = topic
+		all[i].Merge(&read)
 	}
 	return all, nil
 }

@@ -37,6 +37,7 @@ type State struct {
 	Agenda        Agenda
 	Steps         clock.Steps
 	IdleLooked    int64 // when idle lanes were last looked for, monotonic
+	HistoryLooked int64 // when old rows of the history were
 	Replies       *Replies
 	SharedReplies *Replies         // to shared tokens, which are in the table replies, too
 	Revisions     map[string]int64 // the newest of settings, by kind

@@ -42,11 +42,15 @@ local function count_history(t, i)
 end
 
 local function write_history()
+  local sums = {} -- by the history of a namespace
   for _, t in ipairs(topics) do
     local name = t.counts and match(t.name, '/(.*)$')
     if name and (byte(name) ~= 95 or name == CALLBACK_TOPIC) then -- not of Ringback's own jobs: _
       add_history(t.history, t.counts)
-      add_history(t.all_history, t.counts)
+      local sum = sums[t.all_history] or {}
+      for i, n in pairs(t.counts) do sum[i] = (sum[i] or 0) + n end
+      sums[t.all_history] = sum
     end
   end
+  for key, counts in pairs(sums) do add_history(key, counts) end
 end
