@@ -116,7 +116,8 @@ func TestNow_NamesReceiversInTrouble(t *testing.T) {
 		site.Advance(5 * time.Second)
 		page := site.Golden("trouble", "")
 		require.Regexp(t, `^The receivers of 2 lanes fail: down\.example:443 of topic pay `+
-			`\(since \d\d:\d\d:\d\d, 100\W+% of its latest attempts, newest: answered 503, breaker open until \d\d:\d\d:\d\d\) `+
+			`\(since \d\d:\d\d:\d\d, 100\W+% of its latest attempts, `+
+			`newest: answered 503, breaker open until \d\d:\d\d:\d\d\) `+
 			`and busy\.example:443 of topic crm \(.*newest: answered 429, asked for a pause, left alone until `+
 			`\d\d:\d\d:\d\d\)\. Topic mail is paused\. The oldest due job has waited for 10s\. `+
 			`Some callbacks are delivered\.$`,
@@ -135,7 +136,8 @@ func TestNow_SaysThatNothingIsDelivered(t *testing.T) {
 		page := site.Get("").OK()
 		require.Contains(t, page, `class="lead sentence bad"`)
 		require.Regexp(t, `^The receiver of 1 lane fails: refused\.example:443 of topic pay `+
-			`\(since \d\d:\d\d:\d\d, 100\W+% of its latest attempts, newest: the connection was refused, breaker open until \d\d:\d\d:\d\d\)\. `+
+			`\(since \d\d:\d\d:\d\d, 100\W+% of its latest attempts, `+
+			`newest: the connection was refused, breaker open until \d\d:\d\d:\d\d\)\. `+
 			`The oldest due job has waited for 10s\. Nothing is being delivered\.$`, lead(t, page))
 	})
 }

@@ -39,9 +39,9 @@ func (sh *Shard) measureRate(t *Topic, now time.Time) {
 	t.endedSinceMeasured, t.measuredAt = 0, now
 }
 
-// prefetchRoom returns how many more jobs a topic with queued lanes, whose workers have room, may have prefetched of the
-// shard: at most half of what the process's workers do not use, in equal parts for the shards that queue lanes of the
-// topic, since the one that settles would take all room again. It is 0
+// prefetchRoom returns how many more jobs of the shard a topic with queued lanes, whose workers have room, may have
+// prefetched: at most half of what the process's workers do not use, in equal parts for the shards that queue lanes of
+// the topic, since the one that settles would take all room again. It is 0
 //   - under a rate, whose starts count from their claim,
 //   - while a lane with a rate is the first of its queue,
 //   - while slow lanes, or lanes that time out, are queued: they share only a part of the workers,
