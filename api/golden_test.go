@@ -223,7 +223,9 @@ func fullService() *fake {
 		Minutes: []store.HistoryBucket{{At: epoch, HistoryCounts: counts}},
 		Hours:   []store.HistoryBucket{{At: epoch, HistoryCounts: counts}},
 	}
-	f.worst = []store.WorstLane{{Lane: "b", Receiver: store.NewReceiver(f.lanes[1].Health, epoch.AddDate(900, 0, 0))}}
+	f.worst = []store.WorstLane{{
+		Lane: "b", Receiver: store.NewReceiver(f.lanes[1].Health, epoch.AddDate(900, 0, 0)), History: f.historyOf,
+	}}
 	f.held = []store.TroubledLane{
 		{
 			Queue: job.Queue{Namespace: "default", Topic: "order.close", Lane: "a"}, Scheduled: 1, Ready: 2, Running: 3,

@@ -77,7 +77,10 @@ func (a onStore) topicHistory(w http.ResponseWriter, r *http.Request) error {
 	}
 	response.Answer(w, http.StatusOK, func(o *response.Buffer) {
 		o.TopicBuckets(&all[0])
-		response.Objects(o, "lanes", worst, func(l *store.WorstLane) { o.Members(l) })
+		response.Objects(o, "lanes", worst, func(l *store.WorstLane) {
+			o.Members(l)
+			o.Buckets(&l.History)
+		})
 	})
 	return nil
 }

@@ -48,7 +48,7 @@ var settings = []string{
 		"completed tasks. Tasks are " +
 		"enqueued before its server starts; the time is measured from that start. For lateness it polls every 10 ms, " +
 		"except in the row with its defaults.",
-	"River 0.31, the version of its SQLite driver: 64 workers with the bare loop's client, fetch cooldown 2 ms and " +
+	"River 0.51: 64 workers with the bare loop's client, fetch cooldown 2 ms and " +
 		"poll 20 ms, as in its own benchmark, no log. SQLite " +
 		"with WAL, synchronous NORMAL and one connection; PostgreSQL with synchronous_commit off and 512 MB of " +
 		"shared buffers. Jobs are inserted before its client starts. Its inserts do not wait for the disk, as " +

@@ -40,6 +40,7 @@ type TopicHistory struct {
 type WorstLane struct {
 	Lane string `json:"lane"`
 	Receiver
+	Buckets // of up to 20 lanes of a topic that fail; others have none
 }
 
 // HistoryBucket counts what became of attempts in a minute or an hour.

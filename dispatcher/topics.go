@@ -245,7 +245,15 @@ func (d *Dispatcher) WorstLanes(
 			}
 		}
 	}
-	return worst, nil
+	names := make([]string, len(worst))
+	for i := range worst {
+		names[i] = store.LaneHistory(job.Queue{Topic: topic, Lane: worst[i].Lane})
+	}
+	all, err := d.History(ctx, namespace, names)
+	for i := range all {
+		worst[i].History = all[i]
+	}
+	return worst, err
 }
 
 // LaneStats returns the unfinished jobs per lane of a topic, in order of name, after a name.

@@ -38,7 +38,8 @@ type Counts interface {
 	ListHealth(ctx context.Context, filter HealthFilter) ([]LaneHealth, error)
 
 	// ReadHistory returns the history of each of some topics of a namespace, in their order, at most MaxBatch. The name
-	// AllTopics is the sum of the namespace. Settlements count in the minute and the hour in which they were written.
+	// AllTopics is the sum of the namespace, and LaneHistory that of a lane: of MaxLaneHistories of a topic that have
+	// health, and without lateness. Settlements count in the minute and the hour in which they were written.
 	ReadHistory(ctx context.Context, namespace string, topics []string) ([]History, error)
 }
 

@@ -18,6 +18,34 @@ const (
 // AllTopics is the name of the history of a namespace: the sum of its topics but those of GroupInternal.
 const AllTopics = ""
 
+// MaxLaneHistories is the number of lanes of a topic, on a shard, that have a history at a time.
+const MaxLaneHistories = 20
+
+// LaneHistory returns the name of the history of a lane: see Counts.ReadHistory.
+func LaneHistory(q job.Queue) string { return q.Topic + "/" + q.Lane }
+
+// LanePlaces are the lanes of a topic that have a history, with their last attempt.
+type LanePlaces map[string]time.Time
+
+// Take reports whether a lane with health that was attempted has a place. A lane loses it to another after an hour
+// without attempts. The engine on Redis repeats it in Lua.
+func (p LanePlaces) Take(lane string, now time.Time) bool {
+	if _, has := p[lane]; !has && len(p) >= MaxLaneHistories {
+		oldest := lane
+		for other, at := range p {
+			if oldest == lane || at.Before(p[oldest]) {
+				oldest = other
+			}
+		}
+		if now.Sub(p[oldest]) < time.Hour {
+			return false
+		}
+		delete(p, oldest)
+	}
+	p[lane] = now
+	return true
+}
+
 // lateBounds are the upper bounds of the lateness that HistoryCounts.Late counts. The last bucket has no bound.
 var lateBounds = [...]time.Duration{
 	5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,

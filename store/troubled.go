@@ -47,6 +47,7 @@ type TroubledLane struct {
 type WorstLane struct {
 	Lane string `api:"lane,always"`
 	Receiver
+	History History
 }
 
 // Receiver is what the attempts of a lane tell of its receiver.

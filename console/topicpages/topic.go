@@ -25,7 +25,7 @@ type topicPage struct {
 	Counts   client.Counts
 	Lanes    laneList
 	Hour     *recent.Attempts
-	Worst    []client.WorstLane // of which attempts failed, the worst first
+	Worst    []worstLane // of which attempts failed, the worst first
 	// Policy is the policy that holds.
 	Policy preview
 	// Errors of the form that was sent, and what was typed.
@@ -90,7 +90,11 @@ func (p *topicPage) read(v *web.Visit) error {
 	}
 	p.Settings, p.Counts = t, stats.Counts
 	p.Lanes = newLaneList(v, t, stats, settings)
-	p.Hour, p.Worst = recent.LastHour(&history.Buckets, v.Now), history.Lanes
+	p.Hour = recent.LastHour(&history.Buckets, v.Now)
+	for i := range history.Lanes {
+		l := &history.Lanes[i]
+		p.Worst = append(p.Worst, worstLane{l, recent.LastHour(&l.Buckets, v.Now)})
+	}
 	p.Lead = newTopicLead(t, stats.Counts, p.Lanes, v.Now)
 	p.addHealth(v.Now)
 	if v.Live { // its blocks have no policy
@@ -156,7 +160,14 @@ func (p *topicPage) addHealth(now time.Time) {
 	}
 }
 
-func isFailing(l client.WorstLane) bool { return l.Health.State == "failing" }
+// worstLane is a lane of which attempts failed, with its last hour.
+type worstLane struct {
+	*client.WorstLane
+
+	Hour *recent.Attempts
+}
+
+func isFailing(l worstLane) bool { return l.Health.State == "failing" }
 
 // forWhom says whom due jobs wait for, if it is not Ringback.
 func forWhom(deliver string) string {

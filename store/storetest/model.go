@@ -57,6 +57,7 @@ type modelShard struct {
 	// permits and alarms are of topics that this shard keeps.
 	permits     map[topicName]window
 	history     map[topicName]*store.History
+	places      map[topicName]store.LanePlaces
 	alarms      map[topicName]bool
 	hasTTL      bool // a job has, or had, a time to live
 	outbox      []store.NewJob
@@ -104,6 +105,7 @@ func NewModel(o ModelOptions) *Model {
 			settings:  newSettings(o.CountRevisions),
 			permits:   make(map[topicName]window),
 			history:   make(map[topicName]*store.History),
+			places:    make(map[topicName]store.LanePlaces),
 			alarms:    make(map[topicName]bool),
 			wakeups:   make(map[string]*wakeups),
 			changed:   make(chan struct{}),

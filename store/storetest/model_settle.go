@@ -37,6 +37,7 @@ func (s *modelShard) Settle(
 			q := s.queues[c.Queue]
 			before := q.health
 			q.health = before.After(now, c.HealthCount, c.Newest)
+			s.countLane(q, c.HealthCount, now)
 			a.health = append(a.health, store.HealthChange{Queue: c.Queue, Before: before, After: q.health})
 		}
 		return a, nil
@@ -123,16 +124,34 @@ func (s *modelShard) countHistory(q job.Queue, counts *store.HistoryCounts, now 
 	if isInternal(q.Topic) || *counts == (store.HistoryCounts{}) {
 		return
 	}
-	for _, topic := range []string{q.Topic, store.AllTopics} {
-		name := topicName{q.Namespace, topic}
-		if s.history[name] == nil {
-			s.history[name] = &store.History{Topic: topic}
-		}
-		s.history[name].Merge(&store.History{
-			Minutes: []store.HistoryBucket{{At: now.Truncate(time.Minute), HistoryCounts: *counts}},
-			Hours:   []store.HistoryBucket{{At: now.Truncate(time.Hour), HistoryCounts: *counts}},
-		})
-		*s.history[name] = s.history[name].Recent(now)
+	s.addHistory(q.Namespace, q.Topic, counts, now)
+	s.addHistory(q.Namespace, store.AllTopics, counts, now)
+}
+
+func (s *modelShard) addHistory(namespace, topic string, counts *store.HistoryCounts, now time.Time) {
+	name := topicName{namespace, topic}
+	if s.history[name] == nil {
+		s.history[name] = &store.History{Topic: topic}
+	}
+	s.history[name].Merge(&store.History{
+		Minutes: []store.HistoryBucket{{At: now.Truncate(time.Minute), HistoryCounts: *counts}},
+		Hours:   []store.HistoryBucket{{At: now.Truncate(time.Hour), HistoryCounts: *counts}},
+	})
+	*s.history[name] = s.history[name].Recent(now)
+}
+
+// countLane adds attempts to the history of a lane that has health, if it has a place.
+func (s *modelShard) countLane(q *queue, counts policy.HealthCount, now time.Time) {
+	topic := topicName{q.name.Namespace, q.name.Topic}
+	if q.health == nil || isInternal(q.name.Topic) {
+		return
+	}
+	if s.places[topic] == nil {
+		s.places[topic] = make(store.LanePlaces)
+	}
+	if s.places[topic].Take(q.name.Lane, now) {
+		s.addHistory(q.name.Namespace, store.LaneHistory(q.name),
+			&store.HistoryCounts{Delivered: counts.Delivered, Failed: counts.Failed}, now)
 	}
 }
 

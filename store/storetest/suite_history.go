@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -74,6 +75,35 @@ var historyCases = []testCase{
 		s.settleOne(s.claimAll("b")[0], delivered)
 		s.queue = name
 		require.Equal(s, before, s.history())
+	}},
+	{"has a history of some lanes with health", func(s *suite) {
+		name := s.queue
+		lane := func(n int) job.Queue { return s.queueOf(name.Namespace, name.Topic, n) }
+		settle := func(n int, prefix string, deliveries, failures int) {
+			s.queue = lane(n)
+			s.settleSome(fmt.Sprint(prefix, n, "-"), deliveries, failures)
+			s.queue = name
+		}
+		read := func(n int) store.HistoryCounts {
+			all, err := s.shard().ReadHistory(s.Context(), name.Namespace, []string{store.LaneHistory(lane(n))})
+			require.NoError(s, err)
+			return sum(all[0].Hours)
+		}
+		settle(0, "a", 2, 0)
+		require.Zero(s, read(0), "no attempt failed")
+		for n := range store.MaxLaneHistories + 1 {
+			settle(n, "b", 1, 2)
+		}
+		settle(0, "c", 3, 0)
+		require.Equal(s, store.HistoryCounts{Delivered: 4, Failed: 2}, read(0))
+		require.Equal(s, store.HistoryCounts{Delivered: 1, Failed: 2}, read(store.MaxLaneHistories-1))
+		require.Zero(s, read(store.MaxLaneHistories), "others have the places")
+		if s.Advance == nil {
+			return // it takes an hour
+		}
+		s.Advance(61 * time.Minute)
+		settle(store.MaxLaneHistories, "d", 0, 1)
+		require.Equal(s, store.HistoryCounts{Failed: 1}, read(store.MaxLaneHistories))
 	}},
 	{"has the last hour by minutes, and two days by hours", func(s *suite) {
 		if s.Advance == nil {

@@ -42,7 +42,7 @@ var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKE
 	"%d, %d, %d, %d, %d, %d, %d\n"+
 	"local OWNER_SIZE, MS_UNITS, RENOTIFY_UNREAD, LEASE_MAX, HEALTH_KEPT, HEALTH_KNOWN, HEALTHY_AFTER = "+
 	"%d, %d, %d, %d, %d, %d, %d\n"+
-	"local HISTORY_MINUTES, HISTORY_HOURS, HISTORY_NUMBERS, CALLBACK_TOPIC = %d, %d, %d, %q\n"+
+	"local HISTORY_MINUTES, HISTORY_HOURS, HISTORY_NUMBERS, LANE_HISTORIES, CALLBACK_TOPIC = %d, %d, %d, %d, %q\n"+
 	"local FORM, TAG_CREATED, TAG_EXPIRY, TAG_MAX_AGE, TAG_ORDER, TAG_URL, TAG_FIRST_URL = %d, %d, %d, %d, %d, %d, "+
 	"%d\n",
 	Never, MaxReady, store.RenotifyAfter.Milliseconds(), int(store.TokenTTL.Seconds()),
@@ -50,7 +50,7 @@ var constants = fmt.Sprintf("local NEVER, READY_MAX, RENOTIFY, REPLY_TTL, BREAKE
 	time.Millisecond/policy.DurationUnit, store.RenotifyUnreadAfter.Milliseconds(),
 	(store.MaxLease + time.Hour).Milliseconds(), policy.HealthKept.Milliseconds(),
 	policy.HealthUnknownAfter.Milliseconds(), policy.HealthyAfter.Milliseconds(),
-	store.HistoryMinutes, store.HistoryHours, store.HistoryNumbers, job.CallbackTopic,
+	store.HistoryMinutes, store.HistoryHours, store.HistoryNumbers, store.MaxLaneHistories, job.CallbackTopic,
 	RecordFormat, TagCreated, TagExpiry, TagMaxAge, TagOrder,
 	TagURL, TagFirstURL)
 

@@ -21,7 +21,7 @@ var (
 	scriptClaim   = layout.New(files, "claim", layout.MovingJobs, "grant")
 	scriptOverdue = layout.New(files, "overdue", layout.ReadingJobs, "run")
 	scriptExpire  = layout.New(files, "expire", layout.MovingJobs)
-	scriptSettle  = layout.New(files, "settle", layout.EndingJobs, "outbox health history")
+	scriptSettle  = layout.New(files, "settle", layout.EndingJobs, "outbox history health")
 	scriptPermit  = layout.New(files, "permit", "window grant clock_steps permits")
 	scriptNotify  = layout.New(files, "notify", layout.MovingJobs)
 )

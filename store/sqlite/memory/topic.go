@@ -21,6 +21,8 @@ type Topic struct {
 	Queues map[*Queue]struct{}
 	// OpenBreakers are the queues whose breaker is open, or was open when they changed last; may be nil.
 	OpenBreakers map[*Queue]struct{}
+	// LanePlaces are the lanes that have a history; nil: none since Open.
+	LanePlaces store.LanePlaces
 	// InUseUntil is the monotonic time before which Sweep does not try again to remove the topic.
 	InUseUntil int64
 }

@@ -41,7 +41,7 @@ CREATE INDEX queues_pending ON queues (namespace, topic, lane) WHERE unfinished 
 CREATE INDEX queues_throttled ON queues (q) WHERE throttle IS NOT NULL;
 CREATE INDEX queues_unhealthy ON queues (q) WHERE health IS NOT NULL;
 
-CREATE TABLE history ( -- what became of attempts, by topic; with an empty topic, of the namespace
+CREATE TABLE history ( -- what became of attempts, by topic; with an empty topic, of the namespace; TOPIC/LANE: of a lane
   namespace  TEXT NOT NULL,
   topic      TEXT NOT NULL,
   span       INTEGER NOT NULL, -- a minute or an hour

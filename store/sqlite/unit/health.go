@@ -24,6 +24,7 @@ func (u *Unit) ChangeHealth(items []store.Settlement, refused []error) (changes 
 		q := u.Mem.Queues[c.Queue]
 		before := q.Health
 		u.SetHealth(q, before.After(clock.Time(u.Now.Millis), c.HealthCount, c.Newest))
+		u.countLane(q, c.HealthCount)
 		changes = append(changes, store.HealthChange{Queue: c.Queue, Before: before, After: q.Health})
 	}
 	return changes

@@ -44,6 +44,7 @@ local function change_health()
       if after then
         call('HSET', HEALTH, q.n, after)
         call('ZADD', q.topic.unhealthy, since, q.n)
+        add_lane_history(q)
       elseif before[i] then
         call('HDEL', HEALTH, q.n)
         call('ZREM', q.topic.unhealthy, q.n)

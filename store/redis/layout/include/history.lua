@@ -41,11 +41,30 @@ local function count_history(t, i)
   t.counts, counts[i] = counts, (counts[i] or 0) + 1
 end
 
+-- is_counted reports whether a topic has a history: not those of Ringback's own jobs, which begin with _.
+local function is_counted(t)
+  local name = match(t.name, '/(.*)$')
+  return byte(name) ~= 95 or name == CALLBACK_TOPIC
+end
+
+-- add_lane_history adds the attempts of this call to the history of a lane that has health, if it has a place: see store.LanePlaces.
+local function add_lane_history(q)
+  local t, places = q.topic, q.topic.history .. ':lanes'
+  if not is_counted(t) then return end
+  if not call('ZSCORE', places, q.n) and call('ZCARD', places) >= LANE_HISTORIES then
+    local oldest = call('ZRANGE', places, 0, 0, 'WITHSCORES')
+    if now - oldest[2] < 3600000 then return end
+    call('ZREM', places, oldest[1])
+  end
+  call('ZADD', places, NOW, q.n)
+  call('PEXPIRE', places, 3600000)
+  add_history(sub(t.history, 1, -1 - #t.name) .. q.name, { q.delivered or 0, q.failed or 0 })
+end
+
 local function write_history()
   local sums = {} -- by the history of a namespace
   for _, t in ipairs(topics) do
-    local name = t.counts and match(t.name, '/(.*)$')
-    if name and (byte(name) ~= 95 or name == CALLBACK_TOPIC) then -- not of Ringback's own jobs: _
+    if t.counts and is_counted(t) then
       add_history(t.history, t.counts)
       local sum = sums[t.all_history] or {}
       for i, n in pairs(t.counts) do sum[i] = (sum[i] or 0) + n end

@@ -28,7 +28,7 @@ if nq > 0 then
   for i = 1, nq do
     local k, a = 22 + (i - 1) * 4, 3 + (i - 1) * 3
     queues[i] = { n = ARGV[a + 1], topic = topics[tonumber(ARGV[a + 2])], due = KEYS[k + 1], ready = KEYS[k + 2],
-      claimed = KEYS[k + 3], ordered = KEYS[k + 4] }
+      claimed = KEYS[k + 3], ordered = KEYS[k + 4], name = ARGV[a + 3] }
     numbers[i] = ARGV[a + 1]
   end
   local names = call('HMGET', NAMES, unpack(numbers))
