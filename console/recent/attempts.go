@@ -1,6 +1,7 @@
 package recent
 
 import (
+	"cmp"
 	"html/template"
 	"math"
 	"time"
@@ -98,7 +99,7 @@ func (a *Attempts) Lateness() template.HTML {
 
 // Spark draws the attempts in the height of a line.
 func (a *Attempts) Spark() template.HTML {
-	return chart.Spark(a.verdicts, "Delivered in the last hour: "+a.Text())
+	return chart.Spark(a.verdicts, "Delivered in the last hour: "+cmp.Or(a.Text(), "no attempt"))
 }
 
 // Verdicts are the colours of Rates.
@@ -109,11 +110,11 @@ func (a *Attempts) FailMost() bool {
 	return a.all.Failed > 0 && 10*a.all.Failed >= 9*(a.all.Delivered+a.all.Failed)
 }
 
-// Text says how many attempts were delivered, as a noun: "98 % of 1,200 attempts".
+// Text says how many attempts were delivered, as a noun: "98 % of 1,200 attempts"; empty: there was none.
 func (a *Attempts) Text() string {
 	n := a.all.Delivered + a.all.Failed
 	if n == 0 {
-		return "no attempt"
+		return ""
 	}
 	return Percent(a.all.Delivered, n) + " of " + words.Count(n, "attempt")
 }

@@ -269,7 +269,7 @@ func TestFlows_WithoutJavaScript(t *testing.T) {
 	b := s.open(t)
 	b.withoutScripts()
 	b.signIn(rootToken)
-	b.waitText(" in trouble: ")
+	b.waitText(" lanes fail: ")
 	b.goTo("topics/shop.orders")
 	b.fill("#f-note", "without scripts")
 	b.button("Pause the topic")
