@@ -125,15 +125,17 @@ func (h *Monitor) RunID(ctx context.Context, sh *shard.Shard) string {
 
 // checkData checks that the data still exist, and are those that were opened.
 func (h *Monitor) checkData(ctx context.Context) error {
-	values, err := h.client.HMGet(ctx, layout.MetaKey(h.prefix), "version", "shards", "id").Result()
-	if err != nil {
-		return fmt.Errorf("read %s: %w", layout.MetaKey(h.prefix), connect.MapError(ctx, err))
+	pipe := h.client.Pipeline()
+	meta := pipe.HMGet(ctx, layout.MetaKey(h.prefix), "version", "shards", "id")
+	keys := make([]*redis.IntCmd, len(h.shards))
+	for i, sh := range h.shards {
+		keys[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.LastNumber, sh.Keys.Checked)
 	}
-	found := layout.Strs(values)
-	gone, err := h.emptiedShards(ctx)
-	if err != nil {
-		return err
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("read %s, and whether the shards have data: %w", layout.MetaKey(h.prefix),
+			connect.MapError(ctx, err))
 	}
+	found, gone := layout.Strs(meta.Val()), h.emptiedShards(keys)
 	h.mu.Lock()
 	known := h.id
 	h.mu.Unlock()
@@ -150,6 +152,7 @@ func (h *Monitor) checkData(ctx context.Context) error {
 		}
 	}
 	if missing || found[2] == "" {
+		var err error
 		if found, err = h.writeMeta(ctx); err != nil {
 			return err
 		}
@@ -185,19 +188,11 @@ func (h *Monitor) writeMeta(ctx context.Context) ([]string, error) {
 	return layout.Strs(read.Val()), nil
 }
 
-// emptiedShards returns the shards that have lost all their data. On a cluster a single server may be emptied.
-func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
-	pipe := h.client.Pipeline()
-	keys := make([]*redis.IntCmd, len(h.shards))
-	for i, sh := range h.shards {
-		keys[i] = pipe.Exists(ctx, sh.Keys.Names, sh.Keys.LastNumber, sh.Keys.Checked)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("check whether the shards have data: %w", connect.MapError(ctx, err))
-	}
+// emptiedShards returns the shards that have lost all their data, by how many keys each has. On a cluster a single
+// server may be emptied.
+func (h *Monitor) emptiedShards(keys []*redis.IntCmd) (gone []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var gone []int
 	for i := range h.shards {
 		filled := keys[i].Val() > 0
 		if h.filled[i] && !filled {
@@ -205,7 +200,7 @@ func (h *Monitor) emptiedShards(ctx context.Context) ([]int, error) {
 		}
 		h.filled[i] = filled
 	}
-	return gone, nil
+	return gone
 }
 
 // CheckInsert returns an error if jobs must not be registered: two servers answer, the layout changed, or servers may

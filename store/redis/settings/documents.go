@@ -152,13 +152,17 @@ func (d *Documents) list(ctx context.Context, kind string) ([]storedDocument, in
 func (d *Documents) changes(
 	ctx context.Context, kind string, since int64,
 ) (docs []storedDocument, changes store.Changes, err error) {
-	log, err := d.Client.ZRangeByScore(ctx, layout.ChangesKey(d.prefix, kind), &redis.ZRangeBy{
+	pipe := d.Client.Pipeline()
+	entries := pipe.ZRangeByScore(ctx, layout.ChangesKey(d.prefix, kind), &redis.ZRangeBy{
 		Min: strconv.FormatInt(since, 10), Max: "+inf",
-	}).Result()
-	if err != nil {
+	})
+	newest := pipe.HGet(ctx, layout.DocumentsKey(d.prefix, kind), "")
+	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
 		return nil, changes, fmt.Errorf("read changes of documents: %w", connect.MapError(ctx, err))
 	}
-	changes = store.Changes{IsComplete: true, Revision: since}
+	log := entries.Val()
+	none := since == 0 && len(log) == 0 && newest.Val() == "" // no document was ever written
+	changes = store.Changes{IsComplete: !none, Revision: since}
 	var keys []store.DocumentKey
 	for _, entry := range log {
 		revision, name, _ := strings.Cut(entry, " ")
