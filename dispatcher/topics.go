@@ -229,6 +229,9 @@ func (d *Dispatcher) WorstLanes(
 ) (worst []store.WorstLane, err error) {
 	now := time.Now()
 	for _, failingAt := range []time.Time{now, {}} { // those that fail first
+		if len(worst) == limit {
+			break
+		}
 		all, err := d.store.ListHealth(ctx, store.HealthFilter{
 			Namespace: namespace, Topic: topic, FailingAt: failingAt, Limit: store.MaxBatch,
 		})
@@ -244,6 +247,9 @@ func (d *Dispatcher) WorstLanes(
 				worst = append(worst, store.WorstLane{Lane: l.Queue.Lane, Receiver: r})
 			}
 		}
+	}
+	if len(worst) == 0 {
+		return nil, nil
 	}
 	names := make([]string, len(worst))
 	for i := range worst {

@@ -148,7 +148,7 @@ func TestStack_IsOfItsHeight(t *testing.T) {
 	got := string(Stack([]Series{{"a", "c-delivered", []float64{5, 10}}, {"b", "c-dead", []float64{5, 0}}},
 		noon, noon.Add(minute), "Attempts"))
 	require.Contains(t, got, `<path class="c-area c-delivered" d="M62 130v-60h277v-60h277v120z"/>`)
-	require.Contains(t, got, `<path class="c-area c-dead" d="M62 130v-120h554v120z"/>`, "it stands on the first series")
+	require.Contains(t, got, `<path class="c-area c-dead" d="M62 130v-120h554v120z"/>`, "above the first series")
 	require.Contains(t, got, `>10/s<`)
 }
 
