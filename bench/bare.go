@@ -74,15 +74,27 @@ func spread(ctx context.Context, workers, n int, do func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
+// turnJobs is how many bodies a worker of the bare loop sends to a lane before it takes the next, as Ringback's do. It
+// divides all numbers of jobs.
+const turnJobs = 8
+
 // asBare is the role of the bare loop, the limit of the machine: workers that POST the same body in a loop, without a
-// queue.
+// queue. Each lane has its own connections.
 func asBare() (func(context.Context, order) (answer, error), error) {
 	text := body(time.Now())
 	return func(ctx context.Context, o order) (answer, error) {
-		p := newPoster(o.URL, o.Concurrency)
-		defer p.client.CloseIdleConnections()
-		return answer{}, spread(ctx, o.Concurrency, o.Jobs, func(ctx context.Context, _ int) error {
-			return p.post(ctx, text)
+		lanes := make([]*poster, max(1, o.Lanes))
+		for i := range lanes {
+			lanes[i] = newPoster(o.URL, o.Concurrency)
+			defer lanes[i].client.CloseIdleConnections()
+		}
+		return answer{}, spread(ctx, o.Concurrency, o.Jobs/turnJobs, func(ctx context.Context, i int) error {
+			for range turnJobs {
+				if err := lanes[i%len(lanes)].post(ctx, text); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}, nil
 }

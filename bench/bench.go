@@ -47,6 +47,8 @@ type sizes struct {
 	Pending     int           `json:"pending"`      // jobs that wait
 	Future      int           `json:"future"`       // waiting jobs of the idle figure
 	Topics      int           `json:"topics"`       // their topics
+	Shards      int           `json:"shards"`       // of a Redis with pending jobs
+	Soak        time.Duration `json:"soak"`         // duration of the soak on an engine
 	Settle      time.Duration `json:"settle"`       // wait before an idle process is observed
 	Watch       time.Duration `json:"watch"`        // duration of the observation
 }
@@ -55,12 +57,12 @@ var (
 	fullSizes = sizes{
 		Rounds: 5, Jobs: 50_000, SlowJobs: 10_000, LevelJobs: 20_000, Levels: []int{1, 4, 16, 64, 256},
 		LateSeconds: 10, Posts: 20_000, Batched: 100_000, Waits: 1000, Pending: 1_000_000,
-		Future: 100_000, Topics: 1000, Settle: 10 * time.Second, Watch: 20 * time.Second,
+		Future: 100_000, Topics: 1000, Soak: 30 * time.Minute, Settle: 10 * time.Second, Watch: 20 * time.Second,
 	}
 	quickSizes = sizes{
 		Rounds: 1, Jobs: 5000, SlowJobs: 1000, LevelJobs: 1000, Levels: []int{1, 16, 64},
 		LateSeconds: 2, Posts: 2000, Batched: 10_000, Waits: 200, Pending: 20_000, Future: 5000, Topics: 1000,
-		Settle: time.Second, Watch: 2 * time.Second,
+		Soak: time.Minute, Settle: time.Second, Watch: 2 * time.Second,
 	}
 )
 
@@ -75,6 +77,9 @@ func measure(ctx context.Context, f flags, chosen []figure, stderr io.Writer) (*
 	}
 	if f.rounds > 0 {
 		b.Rounds = f.rounds
+	}
+	if b.Shards = f.shards; f.pending > 0 {
+		b.Pending = f.pending
 	}
 	defer b.end()
 	if err := b.prepare(ctx, f); err != nil {

@@ -151,7 +151,9 @@ func (b *bench) bare(l load) contestant {
 			receiverCost: b.receiver.process,
 		}, func() (reading, error) {
 			return b.rate(ctx, l.jobs, func(ctx context.Context) error {
-				_, err := p.ask(ctx, order{Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, URL: b.sinkOf(l)})
+				_, err := p.ask(ctx, order{
+					Do: "start", Jobs: l.jobs, Concurrency: l.concurrency, Lanes: l.lanes, URL: b.sinkOf(l),
+				})
 				return err
 			})
 		})

@@ -88,17 +88,22 @@ func (b *bench) lateRingback(engine string) func(context.Context) ([]float64, er
 			return nil, err
 		}
 		defer end()
-		if err := r.topic(ctx, "late", obj{"workers": workers, "lane_concurrency": laneLimit(workers)}); err != nil {
-			return nil, err
-		}
-		return b.late(ctx, func(ctx context.Context) error {
-			return pace(ctx, lateRate, lateRate*b.LateSeconds, func(ctx context.Context, due time.Time) error {
-				job := fmt.Appendf(nil, `{"topic":"late","url":%q,"run_at":%q,"body":%s}`,
-					b.sink, due.UTC().Format("2006-01-02T15:04:05.000Z07:00"), body(due))
-				return r.call(ctx, http.MethodPost, "/v1/jobs", job, http.StatusCreated, nil)
-			})
-		})
+		return b.lateOn(ctx, r)
 	}
+}
+
+// lateOn returns the lateness of jobs that are registered at a pace, in ms.
+func (b *bench) lateOn(ctx context.Context, r *ringback) ([]float64, error) {
+	if err := r.topic(ctx, "late", obj{"workers": workers, "lane_concurrency": laneLimit(workers)}); err != nil {
+		return nil, err
+	}
+	return b.late(ctx, func(ctx context.Context) error {
+		return pace(ctx, lateRate, lateRate*b.LateSeconds, func(ctx context.Context, due time.Time) error {
+			job := fmt.Appendf(nil, `{"topic":"late","url":%q,"run_at":%q,"body":%s}`,
+				b.sink, due.UTC().Format("2006-01-02T15:04:05.000Z07:00"), body(due))
+			return r.call(ctx, http.MethodPost, "/v1/jobs", job, http.StatusCreated, nil)
+		})
+	})
 }
 
 func (b *bench) lateAsynq(tuned bool) func(context.Context) ([]float64, error) {

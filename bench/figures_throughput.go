@@ -96,18 +96,32 @@ func (b *bench) costRows(contestant string, processes ...string) {
 }
 
 func lanes(ctx context.Context, b *bench) error {
+	return b.spreadOver(ctx, manyLanes, atLeast(0.7, 0.9))
+}
+
+func tenThousandLanes(ctx context.Context, b *bench) error {
+	return b.spreadOver(ctx, 10*manyLanes, atLeast(0.6, 0.8))
+}
+
+// spreadOver compares deliveries to n lanes with those to one.
+func (b *bench) spreadOver(ctx context.Context, n int, wanted *goal) error {
 	var all []contestant
 	for _, engine := range engines {
 		one := b.dueAtOnce(engine)
 		many := one
-		many.lanes = manyLanes
-		all = append(all, b.ringback(ours(engine)+", 1,000 lanes", many, 1),
+		many.lanes = n
+		all = append(all, b.ringback(fmt.Sprintf("%s, %s lanes", ours(engine), number(float64(n))), many, 1),
 			b.ringback(ours(engine)+", one lane", one, 1))
 	}
-	err := b.interleave(ctx, b.Rounds, all...)
+	one, many := b.dueAtOnce(""), b.dueAtOnce("")
+	many.lanes = n
+	bare, bareMany := b.bare(one), b.bare(many)
+	bareMany.name = fmt.Sprintf("%s, %s lanes", bareName, number(float64(n)))
+	err := b.interleave(ctx, b.Rounds, append(all, bareMany, bare)...)
+	b.fig.compare("the same without a queue", bareMany.name, bareName, perSecond, nil)
 	for i, engine := range engines {
-		b.fig.compare("the same spread over 1,000 lanes, "+engine, all[2*i].name, all[2*i+1].name,
-			perSecond, atLeast(0.7, 0.9))
+		b.fig.compare(fmt.Sprintf("the same spread over %s lanes, %s", number(float64(n)), engine),
+			all[2*i].name, all[2*i+1].name, perSecond, wanted)
 	}
 	return err
 }

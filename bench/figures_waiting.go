@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -101,6 +104,48 @@ func beside(ctx context.Context, b *bench) error {
 	return err
 }
 
+// pages reads lists of 50 jobs, and registers jobs at a pace, while many others wait.
+func pages(ctx context.Context, b *bench) error {
+	var all []contestant
+	for _, engine := range engines {
+		m, err := b.million(ctx, engine)
+		if err != nil {
+			return err
+		}
+		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
+			return b.pageReading(ctx, m.r)
+		}})
+	}
+	err := b.interleave(ctx, b.Rounds, all...)
+	for _, engine := range engines {
+		text := fmt.Sprintf("while %s jobs wait, %s: ", number(float64(b.Pending)), engine)
+		b.fig.value(text+"the slowest of ten lists of 50 jobs", ours(engine), milliseconds, atMost(100, 20))
+		b.fig.value(text+fmt.Sprintf("lateness at %d jobs a second", lateRate), ours(engine), p99, atMost(15, 5))
+	}
+	return err
+}
+
+func (b *bench) pageReading(ctx context.Context, r *ringback) (reading, error) {
+	var slowest time.Duration
+	next := ""
+	for range 10 {
+		var page struct{ Next string }
+		began := time.Now()
+		if err := r.call(ctx, http.MethodGet, "/v1/jobs?topic=wait&state=scheduled&limit=50"+next, nil, http.StatusOK,
+			&page); err != nil {
+			return nil, err
+		}
+		slowest = max(slowest, time.Since(began))
+		next = "&cursor=" + url.QueryEscape(page.Next)
+	}
+	late, err := b.lateOn(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(late)
+	return reading{milliseconds: float64(slowest.Microseconds()) / 1000, p99: quantile(late, 0.99)}, nil
+}
+
 // starts stops the processes and starts them again on the waiting jobs.
 func starts(ctx context.Context, b *bench) error {
 	var all []contestant
@@ -111,7 +156,7 @@ func starts(ctx context.Context, b *bench) error {
 		}
 		all = append(all, contestant{ours(engine), func(ctx context.Context) (reading, error) {
 			m.r.end()
-			r, err := b.startRingback(ctx, m.store)
+			r, err := b.onMany(ctx, m.store)
 			if err != nil {
 				return nil, err
 			}

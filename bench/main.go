@@ -4,6 +4,8 @@
 //	go -C bench run .                                  every figure, five rounds: about half an hour
 //	go -C bench run . -quick                           every figure once, smaller: under two minutes
 //	go -C bench run . -only=throughput-redis,lateness  some of them
+//	go -C bench run . -only=rss,page,start -pending 10000000 -shards 3   with ten million jobs that wait
+//	go -C bench run . -only=soak                       half an hour of load on each engine
 //	go -C bench run . -earlier=../../old               compares with an earlier version, run by run
 //	go -C bench run . -docs ../docs                    also writes docs/benchmarks.md and its plots
 //	go -C bench run . -from bench.json -docs ../docs   shows the results of an earlier run
@@ -21,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -35,6 +38,8 @@ type flags struct {
 	list    bool
 	root    string
 	earlier string
+	pending int
+	shards  int
 	json    string
 	from    string
 	docs    string
@@ -54,6 +59,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&f.list, "list", false, "list the figures")
 	set.StringVar(&f.root, "root", "..", "folder of Ringback's sources")
 	set.StringVar(&f.earlier, "earlier", "", "folder with the sources of an earlier Ringback to compare with")
+	set.IntVar(&f.pending, "pending", 0, "jobs that wait, of the figures from memory to start. Default: a million")
+	set.IntVar(&f.shards, "shards", 1, "shards of the Redis in which they wait")
 	set.StringVar(&f.json, "json", "bench.json", "file for every raw run")
 	set.StringVar(&f.from, "from", "", "file of an earlier run, which is shown instead of measuring")
 	set.StringVar(&f.docs, "docs", "", "folder for benchmarks.md and its plots")
@@ -111,10 +118,10 @@ func (f flags) show(ctx context.Context, stdout, stderr io.Writer) error {
 	return failed
 }
 
-// choose returns the named figures in the order of all; empty: all.
+// choose returns the named figures in the order of all; empty: all but those on demand.
 func choose(all []figure, names string) ([]figure, error) {
 	if names == "" {
-		return all, nil
+		return slices.DeleteFunc(slices.Clone(all), func(f figure) bool { return f.onDemand }), nil
 	}
 	wanted := make(map[string]bool)
 	for name := range strings.SplitSeq(names, ",") {

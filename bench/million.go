@@ -28,6 +28,14 @@ type million struct {
 	memory filled // of Redis
 }
 
+// onMany starts Ringback on the store of waiting jobs.
+func (b *bench) onMany(ctx context.Context, s *store) (*ringback, error) {
+	if s.redis == nil || b.Shards < 2 {
+		return b.startRingback(ctx, s)
+	}
+	return b.startRingback(ctx, s, fmt.Sprintf("--shards=%d", b.Shards))
+}
+
 // filled is the memory that jobs take on a server.
 type filled struct {
 	perJob float64 // bytes
@@ -44,7 +52,7 @@ func (b *bench) million(ctx context.Context, engine string) (*million, error) {
 		return nil, err
 	}
 	b.atEnd(s.end)
-	r, err := b.startRingback(ctx, s)
+	r, err := b.onMany(ctx, s)
 	if err != nil {
 		return nil, err
 	}

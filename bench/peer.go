@@ -22,6 +22,7 @@ type order struct {
 	Do          string
 	Jobs        int
 	Concurrency int
+	Lanes       int
 	Seconds     int
 	Rate        int
 	URL         string // of the receiver

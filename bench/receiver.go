@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,8 +53,15 @@ type receiver struct {
 	timed   atomic.Bool
 
 	mu   sync.Mutex
-	late []float64 // ms
+	late []float64 // ms; of more than lateSample, some
+	seen int       // how many were late has a sample of
 }
+
+// lateSample bounds the values of lateness that are kept, which begin anew with each order that reads them.
+const lateSample = 100_000
+
+// failing is the path whose answers are 500. Its requests are not counted.
+const failing = "/failing"
 
 // answerTime is the path whose answers have the time as their body, in Unix nanoseconds.
 const answerTime = "/time"
@@ -63,6 +71,11 @@ var wellDone = []byte("ok")
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	now := time.Now()
+	if req.URL.Path == failing {
+		_, _ = io.Copy(io.Discard, req.Body) // the answer is an error in any case
+		http.Error(w, "as asked", http.StatusInternalServerError)
+		return
+	}
 	if err := r.read(req.Body, now); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest) // cut off, or no body of ours: it does not count
 		return
@@ -98,17 +111,23 @@ func (r *receiver) read(from io.Reader, now time.Time) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.late = append(r.late, float64(late.Nanoseconds())/1e6)
+	ms := float64(late.Nanoseconds()) / 1e6
+	r.seen++
+	if len(r.late) < lateSample {
+		r.late = append(r.late, ms)
+	} else if i := rand.IntN(r.seen); i < lateSample {
+		r.late[i] = ms
+	}
 	return nil
 }
 
-// obey serves orders: expect resets the counts, wait waits for the last expected request, count returns their number.
+// obey serves orders: expect resets the counts, take returns the lateness of what came since, wait waits for the last expected request, count returns their number.
 func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 	switch o.Do {
 	case "expect":
 		done := make(chan struct{})
 		r.mu.Lock()
-		r.late = nil
+		r.late, r.seen = nil, 0
 		r.mu.Unlock()
 		r.reached.Store(&done)
 		r.timed.Store(o.Late)
@@ -126,6 +145,12 @@ func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return answer{Count: r.count.Load(), Last: r.last.Load(), Late: r.late}, nil
+	case "take":
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		a := answer{Late: r.late}
+		r.late, r.seen = nil, 0
+		return a, nil
 	case "count":
 		return answer{Count: r.count.Load(), Signed: r.signed.Load()}, nil
 	}
