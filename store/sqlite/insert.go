@@ -16,12 +16,16 @@ import (
 	"github.com/ringback/ringback/store/sqlite/unit"
 )
 
-// insertOutcome is the result of one insertion, as the reply cache keeps it.
-type insertOutcome struct {
-	outcome               store.Outcome
-	created, due, expires int64
-	// known is the job that was there before.
-	known *job.Job
+// inserted is the result of a call, as the reply cache keeps it: of the jobs that were created, only the time.
+type inserted struct {
+	at    clock.Instant
+	known []knownJob // in order
+}
+
+// A knownJob is the result of an insertion whose id was known.
+type knownJob struct {
+	index int
+	store.InsertResult
 }
 
 // Insert implements store.Shard.
@@ -32,11 +36,15 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 		rows[i].fill(&entries[i])
 	}
 	c := op{Verb: "insert jobs", Durable: true, Weight: len(entries)}
-	all, err := unit.Submit(ctx, s.db, token, c, weighOutcomes, func(u *unit.Unit) (all []insertOutcome, err error) {
-		all = make([]insertOutcome, len(entries))
+	all, err := unit.Submit(ctx, s.db, token, c, inserted.weigh, func(u *unit.Unit) (all inserted, err error) {
+		all.at = u.Now
 		for i := range entries {
-			if all[i], err = insertJob(u, &entries[i], &rows[i]); err != nil {
-				return nil, err
+			known, err := insertJob(u, &entries[i], &rows[i])
+			if err != nil {
+				return inserted{}, err
+			}
+			if known.Outcome != 0 {
+				all.known = append(all.known, knownJob{i, known})
 			}
 		}
 		return all, nil
@@ -46,31 +54,32 @@ func (s *Store) Insert(ctx context.Context, token store.Token, entries []store.N
 	}
 	now := s.clock().Millis
 	results := make([]store.InsertResult, len(entries))
-	for i, p := range all {
-		results[i] = store.InsertResult{Outcome: p.outcome, Job: p.job(entries[i].Spec, now)}
+	for _, k := range all.known {
+		results[k.index] = k.InsertResult
+	}
+	for i := range results {
+		if results[i].Outcome == 0 {
+			results[i] = store.InsertResult{Outcome: store.Created, Job: created(&entries[i], all.at, now)}
+		}
 	}
 	return results, nil
 }
 
-func weighOutcomes(all []insertOutcome) int {
-	weight := 0
-	for _, p := range all {
-		weight += 48
-		if p.known != nil {
-			weight += 1024 + len(p.known.Body)
-		}
+func (r inserted) weigh() int {
+	weight := 64
+	for _, k := range r.known {
+		weight += 1024 + len(k.Job.Body)
 	}
 	return weight
 }
 
-func (p insertOutcome) job(spec job.Spec, now int64) job.Job {
-	if p.known != nil {
-		return *p.known
-	}
-	j := job.Job{Spec: spec}
-	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(p.created), clock.Time(p.due), clock.Time(p.due),
-		clock.Time(p.expires)
-	j.State, j.Version = table.WaitingState(p.due, now), 1
+// created returns the job of an entry that was inserted at a time, as it is now.
+func created(e *store.NewJob, at clock.Instant, now int64) job.Job {
+	due := at.Due(e.Delay, e.RunAt)
+	j := job.Job{Spec: e.Spec}
+	j.CreatedAt, j.DueAt, j.FirstDueAt, j.ExpiresAt = clock.Time(at.Millis), clock.Time(due), clock.Time(due),
+		clock.Time(at.Expiry(e.ExpiresIn, e.ExpiresAt))
+	j.State, j.Version = table.WaitingState(due, now), 1
 	return j
 }
 
@@ -89,10 +98,10 @@ func (r *newRow) fill(e *store.NewJob) {
 	})
 }
 
-// insertJob registers one job, or finds that its id is known.
-func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) {
+// insertJob registers one job, or returns that of the id if it is known.
+func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (known store.InsertResult, err error) {
 	if u.Mem.Ids > 0 {
-		if p, err := findRemembered(u, e); err != nil || p.outcome != 0 {
+		if p, err := findRemembered(u, e); err != nil || p.Outcome != 0 {
 			return p, err
 		}
 	}
@@ -104,20 +113,19 @@ func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	}
 	q, err := u.Queue(e.Queue)
 	if err != nil {
-		return insertOutcome{}, err
+		return known, err
 	}
 	u.Touch(q)
-	p := insertOutcome{outcome: store.Created, created: u.Now.Millis, due: u.Now.Due(e.Delay, e.RunAt)}
-	p.expires = u.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
+	due, expires := u.Now.Due(e.Delay, e.RunAt), u.Now.Expiry(e.ExpiresIn, e.ExpiresAt)
 	n := u.Mem.LastN + 1
-	ttl := table.TTLEnd(p.due, p.expires, e.MaxAge)
+	ttl := table.TTLEnd(due, expires, e.MaxAge)
 	copy(r.args[:10], []driver.Value{
-		n, q.Id, q.Topic.Id, p.due, p.created, p.due, p.expires,
-		db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl), u.Turn(q, p.due),
+		n, q.Id, q.Topic.Id, due, u.Now.Millis, due, expires,
+		db.NullZero(clock.CeilMillis(e.MaxAge)), db.NullZero(ttl), u.Turn(q, due),
 	})
 	changed, err := u.Change(table.InsertJob, r.args[:]...)
 	if err != nil {
-		return insertOutcome{}, err
+		return known, err
 	}
 	if changed == 0 {
 		return findExisting(u, e)
@@ -126,7 +134,7 @@ func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	u.Mem.Steps.SetDelayed(n, e.RunAt.IsZero())
 	if r.external != nil {
 		if err := u.Exec(table.InsertBody, n, r.external); err != nil {
-			return insertOutcome{}, err
+			return known, err
 		}
 	}
 	q.Rows++
@@ -134,26 +142,26 @@ func insertJob(u *unit.Unit, e *store.NewJob, r *newRow) (insertOutcome, error) 
 	q.Topic.Bytes += r.size
 	u.Mem.NoteTTL(ttl)
 	u.MayBeNewHead = true
-	return p, u.AddWaiting(q, table.Key{Due: p.due, N: n})
+	return known, u.AddWaiting(q, table.Key{Due: due, N: n})
 }
 
 // findExisting answers for an id whose job is there.
-func findExisting(u *unit.Unit, e *store.NewJob) (insertOutcome, error) {
+func findExisting(u *unit.Unit, e *store.NewJob) (store.InsertResult, error) {
 	known, err := u.Find(e.Ref(), true)
 	if err != nil {
-		return insertOutcome{}, err
+		return store.InsertResult{}, err
 	}
 	view := known.View(u.Now)
-	return insertOutcome{outcome: outcome(known.Fingerprint, e.Fingerprint, view.State), known: &view}, nil
+	return store.InsertResult{Outcome: outcome(known.Fingerprint, e.Fingerprint, view.State), Job: view}, nil
 }
 
 // findRemembered answers for an id whose job is gone; no outcome when it is not remembered.
-func findRemembered(u *unit.Unit, e *store.NewJob) (p insertOutcome, err error) {
+func findRemembered(u *unit.Unit, e *store.NewJob) (p store.InsertResult, err error) {
 	err = u.Query(table.FindID, func(v []driver.Value) error {
 		gone := job.Job{Spec: e.Spec}
 		gone.State, gone.FinishedAt, gone.Reason = job.State(db.Text(v[1])), clock.Time(db.Int(v[2])),
 			policy.Reason(db.Text(v[3]))
-		p = insertOutcome{outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), known: &gone}
+		p = store.InsertResult{Outcome: outcome(db.Blob(v[0]), e.Fingerprint, gone.State), Job: gone}
 		return nil
 	}, e.Namespace, e.ID)
 	return p, err
