@@ -49,7 +49,7 @@ func leader(t *testing.T) (s *Store, l store.Leadership, wait func()) {
 	s = open(t, Options{URL: redistest.Start(t).URL(), elapsed: func() time.Duration { return passed }})
 	l, err := s.Shards()[0].Lead(t.Context())
 	require.NoError(t, err)
-	return s, l, func() { passed += 5 * time.Second }
+	return s, l, func() { passed += 10 * time.Second }
 }
 
 func TestLead_RollsBackPoliciesOnShards(t *testing.T) {
@@ -151,7 +151,7 @@ func TestLead_CarriesWithoutTheServerOfPolicies(t *testing.T) {
 	require.Zero(t, s.Client.Exists(t.Context(), s.shards[0].Keys.Limits).Val())
 
 	away.gone = false
-	passed += 5 * time.Second
+	passed += 10 * time.Second
 	require.NoError(t, l.Extend(t.Context()))
 	require.EqualValues(t, 1, s.Client.Exists(t.Context(), s.shards[0].Keys.Limits).Val(),
 		"they are copied when they can be had")

@@ -169,8 +169,9 @@ type blockingClient struct {
 // blocking opens a client with one connection to the server that serves a key. It never repeats a command: a second
 // BLPOP would take a second element. On a cluster, a server that loses the key's slot ends the commands that block on
 // it.
-func (c *Client) blocking(ctx context.Context, key string, readTimeout time.Duration) (*blockingClient, error) {
-	o := c.address.options
+func (c *Client) blocking(
+	ctx context.Context, o redis.Options, key string, readTimeout time.Duration,
+) (*blockingClient, error) {
 	d := newDialer(o.DialTimeout, readTimeout, c.address.secured, c.conns)
 	o.Dialer = d.dial
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1

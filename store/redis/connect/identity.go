@@ -51,8 +51,11 @@ func newIdentity(conns *connections, log *slog.Logger) *identity {
 	return &identity{conns: conns, log: log, met: make(map[string]time.Time)}
 }
 
-// onConnect implements redis.Options.OnConnect. A server that does not tell its run id passes.
-func (i *identity) onConnect(ctx context.Context, c *redis.Conn) error {
+// onConnect implements redis.Options.OnConnect.
+func (i *identity) onConnect(ctx context.Context, c *redis.Conn) error { return i.ask(ctx, c) }
+
+// ask asks the server of a new connection for its run id. One that does not tell it passes.
+func (i *identity) ask(ctx context.Context, c redis.Cmdable) error {
 	i.mu.Lock()
 	replaced := i.replaced
 	i.mu.Unlock()
@@ -115,12 +118,14 @@ func (c *Client) MeetServer(ctx context.Context) error {
 	if c.server == nil {
 		return nil
 	}
-	client, err := c.blocking(ctx, "", c.address.options.ReadTimeout)
+	o := c.address.options
+	o.OnConnect = nil // asked below, so that a connection costs no second call
+	client, err := c.blocking(ctx, o, "", o.ReadTimeout)
 	if err != nil {
 		return err
 	}
 	defer client.abort()
-	err = client.Ping(ctx).Err()
+	err = c.server.ask(ctx, client)
 	if _, replaced := errors.AsType[replacedError](err); err != nil && !replaced && !errors.Is(err, ErrTwoServers) {
 		return MapError(ctx, err)
 	}

@@ -96,7 +96,7 @@ func (l *Listener) open(ctx context.Context, c *Client, key string) (*blockingCl
 	case client != nil:
 		return client, nil
 	}
-	client, err := c.blocking(ctx, key, defaultBlock+blockGrace)
+	client, err := c.blocking(ctx, c.address.options, key, defaultBlock+blockGrace)
 	if err != nil {
 		return nil, err
 	}

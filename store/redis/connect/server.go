@@ -21,11 +21,11 @@ func (c *Client) CheckServers(ctx context.Context) (persistent bool, err error) 
 		if err := c.checkKind(ctx, server); err != nil {
 			return err
 		}
-		policy, err := evictionPolicy(ctx, server)
+		_, policy, err := readInfo(ctx, server)
 		if err != nil {
 			return err
 		}
-		if policy != "" {
+		if Evicts(policy) {
 			return fmt.Errorf("redis: maxmemory-policy is %s, which would evict jobs: set it to noeviction", policy)
 		}
 		on, err := ReadSettings(ctx, server, "appendonly", "save")
@@ -52,15 +52,6 @@ func (c *Client) checkKind(ctx context.Context, server *redis.Client) error {
 		return errors.New("redis: the server is a node of a cluster: use redis+cluster://")
 	}
 	return nil
-}
-
-// evictionPolicy returns the server's maxmemory-policy if it may evict jobs, else an empty text.
-func evictionPolicy(ctx context.Context, server *redis.Client) (string, error) {
-	on, err := ReadSettings(ctx, server, "maxmemory-policy")
-	if policy := on["maxmemory-policy"]; Evicts(policy) {
-		return policy, err
-	}
-	return "", err
 }
 
 // Evicts reports whether a maxmemory-policy may evict jobs; an unknown one does not.
@@ -109,18 +100,14 @@ func (c *Client) Servers(ctx context.Context) (Servers, error) {
 	var mu sync.Mutex
 	found := Servers{RunIDs: make(map[string]string)}
 	err := c.EachPrimary(ctx, func(ctx context.Context, server *redis.Client) error {
-		id, err := RunID(ctx, server)
-		if err != nil {
-			return err
-		}
-		policy, err := evictionPolicy(ctx, server)
+		id, policy, err := readInfo(ctx, server)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		found.RunIDs[c.addressOf(server)] = id
-		if policy != "" {
+		if Evicts(policy) {
 			found.EvictionPolicy = policy
 		}
 		return nil
@@ -147,12 +134,18 @@ func (c *Client) addressOf(server *redis.Client) string {
 // RunID returns a server's run id and replication id, or "unknown". A restart changes both, a failover or a full
 // resynchronization one of them.
 func RunID(ctx context.Context, server *redis.Client) (string, error) {
+	id, _, err := readInfo(ctx, server)
+	return id, err
+}
+
+// readInfo reads what RunID returns, and a server's maxmemory-policy, which is empty if the server does not disclose it.
+func readInfo(ctx context.Context, server *redis.Client) (runID, evictionPolicy string, err error) {
 	info, err := server.Info(ctx).Result()
 	if err != nil && !IsNotPermitted(err) {
-		return "", MapError(ctx, err)
+		return "", "", fmt.Errorf("read the server's state: %w", MapError(ctx, err))
 	}
 	fields := ParseInfo(info)
-	return cmp.Or(fields["run_id"]+fields["master_replid"], "unknown"), nil
+	return cmp.Or(fields["run_id"]+fields["master_replid"], "unknown"), fields["maxmemory_policy"], nil
 }
 
 // ParseInfo returns the fields of an answer of INFO.

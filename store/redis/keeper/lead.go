@@ -88,7 +88,7 @@ func (s *Keeper) runExtending(ctx context.Context, round *store.CarryOptions, c 
 const (
 	// policiesTimeout bounds reading the policies, and policiesPause is the pause between two reads.
 	policiesTimeout = time.Second
-	policiesPause   = 5 * time.Second
+	policiesPause   = 10 * time.Second
 )
 
 // copyNewer copies the policies when their revision changed. It looks every policiesPause: only a writer that died
