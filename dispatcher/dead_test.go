@@ -209,15 +209,16 @@ func (w *readCounter) Shards() []store.Shard {
 
 type readCounterShard struct {
 	store.Shard
-	*readCounter
+	counter *readCounter
 }
 
 func (s readCounterShard) Get(ctx context.Context, ref job.Ref) (job.Job, error) {
-	now := s.atOnce.Add(1)
-	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	now := s.counter.atOnce.Add(1)
+	for most := s.counter.most.Load(); now > most && !s.counter.most.CompareAndSwap(most, now); {
+		most = s.counter.most.Load()
 	}
 	time.Sleep(time.Second)
-	s.atOnce.Add(-1)
+	s.counter.atOnce.Add(-1)
 	return s.Shard.Get(ctx, ref)
 }
 

@@ -345,7 +345,7 @@ func (o oldRevisionStore) Shards() []store.Shard {
 
 type oldRevisionShard struct {
 	store.Shard
-	oldRevisionStore
+	of oldRevisionStore
 }
 
 func (o oldRevisionShard) Claim(ctx context.Context, tok store.Token, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -370,7 +370,7 @@ func (o oldRevisionStore) ListChanges(ctx context.Context, kind string, since in
 }
 
 func (o oldRevisionShard) Known(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error) {
-	o.known.Add(1)
+	o.of.known.Add(1)
 	time.Sleep(time.Millisecond)
 	return o.Shard.Known(ctx, refs)
 }

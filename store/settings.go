@@ -31,14 +31,9 @@ type Settings interface {
 	// limit of those after the key after; limit 0: all. It also returns the newest revision of the kind, which grows
 	// with every change, and is not newer than the documents.
 	ListDocuments(ctx context.Context, after DocumentKey, limit int) (docs []Document, revision int64, err error)
-}
 
-// SharedSettings are the documents that apply to all shards: all kinds but KindLane.
-type SharedSettings interface {
-	Settings
-
-	// ListChanges returns what changed in the documents of a kind since a revision that it returned before, so that
-	// readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
+	// ListChanges returns what changed in the documents of a kind (of lanes: in those of all topics) since a revision
+	// that it returned before, so that readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
 	// changes, with their removals. For any other it returns all documents: for 0, for one that is older, and for one
 	// that a failover or a restored backup took back, even if newer ones were given since. It may do so at any time.
 	// ClaimResult reports the newest revision of topics.

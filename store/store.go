@@ -11,7 +11,7 @@ type Store interface {
 	// The slice must not be changed.
 	Shards() []Shard
 
-	SharedSettings
+	Settings // of all kinds but KindLane
 
 	// Tail passes events on to clients that watch them live.
 	Tail

@@ -26,7 +26,7 @@ const (
 
 // Options configure a Cache.
 type Options[T any] struct {
-	Settings store.SharedSettings
+	Settings store.Settings
 	Kind     string
 	// Decode returns the value of a document. old is the value of an earlier revision, or zero. Documents with an error
 	// are left out of the cache.
@@ -49,8 +49,8 @@ type loadFailure struct {
 	err error
 }
 
-// A Name is the name of a document in a namespace.
-type Name struct{ Namespace, Name string }
+// A Name is the name of a document in a namespace, of a lane's settings with the lane.
+type Name struct{ Namespace, Name, Lane string }
 
 // A Set is an immutable snapshot of all documents of the kind.
 type Set[T any] struct {
@@ -62,7 +62,10 @@ type Set[T any] struct {
 }
 
 // Get returns the value of a document; zero: there is none.
-func (s *Set[T]) Get(namespace, name string) T { return s.Values[Name{namespace, name}] }
+func (s *Set[T]) Get(namespace, name string) T { return s.Values[Name{Namespace: namespace, Name: name}] }
+
+// Revision is that of the newest document; -1: none were ever loaded.
+func (s *Set[T]) Revision() int64 { return s.revision }
 
 // New returns an empty Cache.
 func New[T any](opts Options[T]) *Cache[T] {
@@ -211,7 +214,7 @@ func (c *Cache[T]) read(ctx context.Context, old *Set[T]) (*Set[T], error) {
 		set.Values, set.revisions = maps.Clone(old.Values), maps.Clone(old.revisions)
 	}
 	for _, doc := range changes.Documents {
-		name := Name{doc.Key.Namespace, doc.Key.Name}
+		name := Name{doc.Key.Namespace, doc.Key.Name, doc.Key.Lane}
 		value := old.Values[name]
 		delete(set.Values, name)
 		delete(set.revisions, name)

@@ -19,7 +19,7 @@ import (
 
 // rollbackStore has one document with its revision as the value. It can roll it back, as a failover does.
 type rollbackStore struct {
-	store.SharedSettings
+	store.Settings
 	revision int64
 	err      error
 	calls    int
@@ -39,7 +39,7 @@ func (s *rollbackStore) ListChanges(_ context.Context, kind string, since int64)
 }
 
 // newCache returns a cache whose values are pointers, so that a test sees which ones were decoded again.
-func newCache(s store.SharedSettings) *Cache[*string] {
+func newCache(s store.Settings) *Cache[*string] {
 	return New(Options[*string]{
 		Settings: s, Kind: "number", Logger: slog.New(slog.DiscardHandler),
 		Decode: func(doc store.Document, _ *string) (*string, error) { return new(string(doc.Value)), nil },

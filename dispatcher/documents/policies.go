@@ -19,7 +19,7 @@ import (
 
 // PolicyOptions configures a Cache.
 type PolicyOptions struct {
-	Settings store.SharedSettings
+	Settings store.Settings
 	// Defaults completes the policies.
 	Defaults policy.Topic
 	// OpenCredentials returns a topic's credentials; nil: none.

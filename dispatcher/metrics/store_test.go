@@ -131,7 +131,7 @@ var settingsNames = map[reflect.Type]map[string]string{
 	},
 	reflect.TypeFor[store.Shard](): {
 		"PutDocument": "put_lane", "GetDocuments": "get_lanes",
-		"ListDocuments": "list_lanes",
+		"ListDocuments": "list_lanes", "ListChanges": "list_lane_changes",
 	},
 }
 

@@ -277,6 +277,11 @@ func (s timedShard) ListDocuments(
 	return s.next.ListDocuments(ctx, after, limit)
 }
 
+func (s timedShard) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return timed(ctx, s.m, "list_lane_changes",
+		func() (store.Changes, error) { return s.next.ListChanges(ctx, kind, since) })
+}
+
 func (s timedShard) Permit(ctx context.Context, token store.Token, asks []store.PermitRequest) ([]store.Permit, error) {
 	return timed(ctx, s.m, "permit", func() ([]store.Permit, error) { return s.next.Permit(ctx, token, asks) })
 }

@@ -26,12 +26,12 @@ const maxLeaseKeyAge = 10 * time.Second
 // leaseKey is the key that authenticates the leases of a store's clients. It lies in the store, so that all processes
 // have the same, also after a restart. It protects nothing from who can read the store.
 type leaseKey struct {
-	settings store.SharedSettings
+	settings store.Settings
 	cache    *documents.Cache[store.LeaseKey]
 	known    atomic.Pointer[store.LeaseKey] // what get has returned last; nil: nothing
 }
 
-func newLeaseKey(settings store.SharedSettings, log *slog.Logger) *leaseKey {
+func newLeaseKey(settings store.Settings, log *slog.Logger) *leaseKey {
 	return &leaseKey{settings: settings, cache: documents.New(documents.Options[store.LeaseKey]{
 		Settings: settings, Kind: kindLeaseKey, Decode: decodeLeaseKey, Logger: log,
 	})}

@@ -42,7 +42,7 @@ const (
 
 // Registry stores tokens and namespaces. It is safe for concurrent use.
 type Registry struct {
-	settings   store.SharedSettings
+	settings   store.Settings
 	log        *slog.Logger
 	stores     []string // that this process has, main first
 	tokens     *documents.Cache[*entry]
@@ -59,7 +59,7 @@ type entry struct {
 
 // New returns a Registry. settings are those of the main store, others the names of the other stores that this process
 // has.
-func New(settings store.SharedSettings, log *slog.Logger, others ...string) *Registry {
+func New(settings store.Settings, log *slog.Logger, others ...string) *Registry {
 	return &Registry{
 		settings: settings, log: log, stores: append([]string{job.MainStore}, others...),
 		tokens: documents.New(documents.Options[*entry]{

@@ -510,6 +510,12 @@ func (s gateShard) ListDocuments(
 	return call2(ctx, s.p, s.number, "ListLanes", do)
 }
 
+func (s gateShard) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return call(ctx, s.p, s.number, "ListLaneChanges", func(ctx context.Context) (store.Changes, error) {
+		return s.next.ListChanges(ctx, kind, since)
+	})
+}
+
 func (s gateShard) PutDocument(
 	ctx context.Context, token store.Token, doc store.Document, limits policy.Limits,
 ) (store.Document, error) {

@@ -76,7 +76,7 @@ func (s *Store) ListDocuments(
 	return s.documents.ListDocuments(ctx, after, limit)
 }
 
-// ListChanges implements store.SharedSettings. It also checks the servers: a process that only registers jobs may make
+// ListChanges implements store.Settings. It also checks the servers: a process that only registers jobs may make
 // no other call regularly.
 func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	s.health.Check(ctx)

@@ -174,8 +174,8 @@ func TestOpen_RefusesWhatItCannotUse(t *testing.T) {
 		says string
 	}{
 		"a newer schema": {make: func(path string) {
-			shell(t, path, "PRAGMA user_version=9")
-		}, says: "has schema 9, made by a newer version"},
+			shell(t, path, "PRAGMA user_version=10")
+		}, says: "has schema 10, made by a newer version"},
 		"an older schema": {make: func(path string) {
 			shell(t, path, "PRAGMA user_version=1")
 		}, says: "has schema 1, made by an older version"},

@@ -67,12 +67,11 @@ func putDocument(u *unit.Unit, doc store.Document, limits policy.Limits, encoded
 			u.SetLaneConfig(q, doc.Revision, limits)
 			u.LimitsChanged(q)
 		}
-		return doc, nil
 	case store.KindTopic:
 		err = u.SetTopicLimits(memory.TopicName{Namespace: k.Namespace, Name: k.Name}, doc.Revision, limits)
 	}
 	if err == nil {
-		err = u.Exec(table.InsertChange, k.Kind, revision, k.Namespace, k.Name)
+		err = u.Exec(table.InsertChange, k.Kind, revision, k.Namespace, k.Name, k.Lane)
 	}
 	if err == nil {
 		err = u.Exec(table.DeleteChanges, k.Kind, int64(store.KeptChanges))
@@ -141,7 +140,8 @@ func (s *Store) ListDocuments(
 	return docs, revision, err
 }
 
-// listDocuments reads the revision first, so that it is not newer than the documents.
+// listDocuments reads the revision first, so that it is not newer than the documents. Of lanes it reads those of after's
+// topic; without one, all.
 func listDocuments(
 	ctx context.Context, c *db.Conn, after store.DocumentKey, limit int,
 ) (docs []store.Document, revision int64, err error) {
@@ -152,7 +152,7 @@ func listDocuments(
 		return nil, 0, err
 	}
 	statement, args := table.DocumentsAfter, []driver.Value{after.Kind, after.Namespace, after.Name}
-	if after.Kind == store.KindLane {
+	if after.Kind == store.KindLane && after.Name != "" {
 		statement, args = table.LanesAfter, []driver.Value{after.Namespace, after.Name, after.Lane}
 	}
 	if limit <= 0 {
@@ -169,7 +169,7 @@ func listDocuments(
 	return docs, revision, err
 }
 
-// ListChanges implements store.SharedSettings.
+// ListChanges implements store.Settings.
 func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (changes store.Changes, err error) {
 	err = s.db.Read(ctx, "list changes of settings", func(ctx context.Context, c *db.Conn) (err error) {
 		changes = store.Changes{IsComplete: true, Revision: since}
@@ -177,7 +177,9 @@ func (s *Store) ListChanges(ctx context.Context, kind string, since int64) (chan
 		if err := c.Query(ctx, table.ChangesSince, func(v []driver.Value) error {
 			if revision := db.Int(v[0]); revision > since {
 				changes.Revision = max(changes.Revision, revision)
-				keys = append(keys, store.DocumentKey{Kind: kind, Namespace: db.Text(v[1]), Name: db.Text(v[2])})
+				keys = append(keys, store.DocumentKey{
+					Kind: kind, Namespace: db.Text(v[1]), Name: db.Text(v[2]), Lane: db.Text(v[3]),
+				})
 			} else {
 				changes.IsComplete = false // the revision is known
 			}

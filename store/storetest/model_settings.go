@@ -70,7 +70,8 @@ func (s settings) get(key store.DocumentKey) store.Document {
 func (s settings) list(after store.DocumentKey, limit int) ([]store.Document, int64) {
 	var docs []store.Document
 	for key := range s.documents {
-		if key.Kind == after.Kind && key.Compare(after) > 0 && (key.Kind != store.KindLane || isSameTopic(key, after)) {
+		if key.Kind == after.Kind && key.Compare(after) > 0 &&
+			(key.Kind != store.KindLane || after.Name == "" || isSameTopic(key, after)) {
 			docs = append(docs, s.get(key))
 		}
 	}
@@ -189,13 +190,22 @@ func (s *modelShard) ListDocuments(
 	return s.model.listDocuments(ctx, s.settings, after, limit)
 }
 
-// ListChanges returns what changed since a revision.
+// ListChanges returns what changed in documents since a revision.
 func (m *Model) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return m.listChanges(ctx, m.settings, kind, since)
+}
+
+// ListChanges returns what changed in lanes' settings since a revision.
+func (s *modelShard) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	return s.model.listChanges(ctx, s.settings, kind, since)
+}
+
+func (m *Model) listChanges(ctx context.Context, from settings, kind string, since int64) (store.Changes, error) {
 	if _, err := m.open(ctx); err != nil {
 		return store.Changes{}, err
 	}
 	defer m.mu.Unlock()
-	return m.since(kind, since), nil
+	return from.since(kind, since), nil
 }
 
 func (m *Model) listDocuments(

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -169,6 +171,42 @@ var changesCases = []testCase{
 		}
 		s.putValue("kept", "2")
 		require.True(s, r.read(known).IsComplete, "it is too old now")
+	}},
+	{"of lanes are those of all topics of the shard", func(s *suite) {
+		since := func(revision int64) (store.Changes, []string) {
+			changes, err := s.shard().ListChanges(s.Context(), store.KindLane, revision)
+			require.NoError(s, err)
+			var names []string
+			for _, doc := range changes.Documents {
+				names = append(names, fmt.Sprintf("%s %v", doc.Key.Queue(), doc.Revision > 0))
+			}
+			slices.Sort(names)
+			return changes, names
+		}
+		a, b := s.laneQueue(1), s.queueOf("other", "another", 2)
+		s.putLane(a, policy.Lane{LaneConcurrency: 3})
+		s.putLane(b, policy.Lane{LaneConcurrency: 3})
+		all, names := since(0)
+		require.True(s, all.IsComplete)
+		require.Equal(s, []string{a.String() + " true", b.String() + " true"}, names)
+		put := s.putLane(b, policy.Lane{LaneConcurrency: 4})
+		s.putLane(a, policy.Lane{})
+		changes, names := since(all.Revision)
+		require.False(s, changes.IsComplete)
+		require.Equal(s, []string{a.String() + " false", b.String() + " true"}, names)
+		for _, doc := range changes.Documents {
+			if doc.Revision != 0 {
+				lane, err := doc.Lane()
+				require.NoError(s, err)
+				require.Equal(s, put.Settings, lane.Settings)
+			}
+		}
+		same, names := since(changes.Revision)
+		require.Empty(s, names)
+		require.Equal(s, changes.Revision, same.Revision)
+		again, _ := since(changes.Revision + 1)
+		require.True(s, again.IsComplete, "an unknown revision")
+		require.Len(s, again.Documents, 1)
 	}},
 	{"survive a restart", func(s *suite) {
 		if s.Reopen == nil {

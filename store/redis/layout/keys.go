@@ -18,6 +18,7 @@ type Keys struct {
 	Queues, Names, Topics, LastNumber  string // queues' numbers by name and names by number, topics, the last number
 	Agenda, LastWakeups, CarrierWakeup string // next moments of queues, their last wake-ups, the carrier's wake-up
 	Limits, LaneLimits, LaneSettings   string // limits of topics and lanes for scripts; settings of lanes
+	LaneChanges                        string // the last changes of LaneSettings: `revision queue` by revision
 	Alarms                             string // raised alarms of topics
 	Throttles, ThrottleQueue, Owners   string // queues' throttles, by when they end; lease owners
 	Ordered                            string // of ordered queues, how far their sets are filled
@@ -39,7 +40,7 @@ func NewKeys(tag string) Keys {
 		Queues: tag + "queues", Names: tag + "names", Topics: tag + "topics", LastNumber: tag + "last_number",
 		Agenda: tag + "agenda", LastWakeups: tag + "last_wakeups", CarrierWakeup: tag + "carrier_wakeup",
 		Limits: tag + "limits", LaneLimits: tag + "lane_limits",
-		LaneSettings: tag + "lane_settings", Alarms: tag + "alarms", Throttles: tag + "throttles",
+		LaneSettings: tag + "lane_settings", LaneChanges: tag + "lane_changes", Alarms: tag + "alarms", Throttles: tag + "throttles",
 		ThrottleQueue: tag + "throttle_queue", Owners: tag + "owners", Ordered: tag + "ordered", Health: tag + "health",
 		TTL: tag + "ttl", Deferred: tag + "deferred", Recheck: tag + "recheck",
 		Outbox: tag + "outbox", OutboxQueue: tag + "outbox_queue",

@@ -90,7 +90,7 @@ func (d *Documents) ListDocuments(
 	return withoutLimits(docs), revision, nil
 }
 
-// ListChanges implements store.SharedSettings.
+// ListChanges implements store.Settings.
 func (d *Documents) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
 	docs, changes, err := d.changes(ctx, kind, since)
 	changes.Documents = withoutLimits(docs)
@@ -152,35 +152,48 @@ func (d *Documents) list(ctx context.Context, kind string) ([]storedDocument, in
 func (d *Documents) changes(
 	ctx context.Context, kind string, since int64,
 ) (docs []storedDocument, changes store.Changes, err error) {
-	pipe := d.Client.Pipeline()
-	entries := pipe.ZRangeByScore(ctx, layout.ChangesKey(d.prefix, kind), &redis.ZRangeBy{
+	names, changes, err := listChanges(ctx, d.Client, layout.ChangesKey(d.prefix, kind),
+		layout.DocumentsKey(d.prefix, kind), since)
+	switch {
+	case err != nil:
+	case changes.IsComplete:
+		docs, changes.Revision, err = d.list(ctx, kind)
+	case len(names) > 0:
+		keys := make([]store.DocumentKey, len(names))
+		for i, name := range names {
+			keys[i] = parseKey(kind, name)
+		}
+		docs, err = d.get(ctx, keys)
+	}
+	return docs, changes, err
+}
+
+// listChanges reads the names of what changed since a revision, each once, with what else ListChanges returns. Of
+// changes that are complete it does not read the names.
+func listChanges(
+	ctx context.Context, client *connect.Client, changesKey, documentsKey string, since int64,
+) (names []string, changes store.Changes, err error) {
+	pipe := client.Pipeline()
+	entries := pipe.ZRangeByScore(ctx, changesKey, &redis.ZRangeBy{
 		Min: strconv.FormatInt(since, 10), Max: "+inf",
 	})
-	newest := pipe.HGet(ctx, layout.DocumentsKey(d.prefix, kind), "")
+	newest := pipe.HGet(ctx, documentsKey, "")
 	if _, err := pipe.Exec(ctx); err != nil && !connect.IsNil(err) {
 		return nil, changes, fmt.Errorf("read changes of documents: %w", connect.MapError(ctx, err))
 	}
 	log := entries.Val()
 	none := since == 0 && len(log) == 0 && newest.Val() == "" // no document was ever written
 	changes = store.Changes{IsComplete: !none, Revision: since}
-	var keys []store.DocumentKey
 	for _, entry := range log {
 		revision, name, _ := strings.Cut(entry, " ")
 		if changes.Revision = layout.Num(revision); changes.Revision > since {
-			keys = append(keys, parseKey(kind, name))
+			names = append(names, name)
 		} else {
 			changes.IsComplete = false // the revision is known
 		}
 	}
-	if changes.IsComplete {
-		docs, changes.Revision, err = d.list(ctx, kind)
-		return docs, changes, err
-	}
-	slices.SortFunc(keys, store.DocumentKey.Compare)
-	if keys = slices.Compact(keys); len(keys) > 0 {
-		docs, err = d.get(ctx, keys)
-	}
-	return docs, changes, err
+	slices.Sort(names)
+	return slices.Compact(names), changes, nil
 }
 
 // parseKey returns the key of a document by its stored name.

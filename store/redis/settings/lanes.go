@@ -23,10 +23,10 @@ func (s *Lanes) PutDocument(
 		if err != nil {
 			return err
 		}
-		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 5)
+		c := s.NewCall(scriptPutLane, s.Keys.Reply(string(token), "l"), found, nil, 6)
 		c.Keys = append(c.Keys, s.Keys.LaneSettings,
-			s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues)
-		c.Add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value)
+			s.Keys.ConfiguredLanes(layout.TopicName(q.Namespace, q.Topic)), s.Keys.Queues, s.Keys.LaneChanges)
+		c.Add(q.String(), q.Lane, doc.Revision, layout.FormatLaneLimits(limits), doc.Value, store.KeptChanges)
 		reply, reached, err := s.RunDurably(ctx, c)
 		if err != nil {
 			return err
@@ -78,6 +78,34 @@ func ParseLane(key store.DocumentKey, text string) store.Document {
 	doc, value := parseRevision(key, text)
 	doc.Value = []byte(value)
 	return doc
+}
+
+// ListChanges implements store.Settings. Like Documents.list it reads all of them with one command.
+func (s *Lanes) ListChanges(ctx context.Context, _ string, since int64) (store.Changes, error) {
+	names, changes, err := listChanges(ctx, s.Client, s.Keys.LaneChanges, s.Keys.LaneSettings, since)
+	switch {
+	case err != nil:
+	case changes.IsComplete:
+		var stored map[string]string
+		stored, err = s.Client.HGetAll(ctx, s.Keys.LaneSettings).Result()
+		for name, text := range stored {
+			if q, ok := layout.ParseQueue(name); ok { // the field without a name is the newest revision
+				changes.Documents = append(changes.Documents, ParseLane(store.LaneKey(q), text))
+			}
+		}
+		changes.Revision, err = layout.Num(stored[""]), connect.MapError(ctx, err)
+	case len(names) > 0:
+		keys := make([]store.DocumentKey, len(names))
+		for i, name := range names {
+			q, _ := layout.ParseQueue(name) // written by PutDocument
+			keys[i] = store.LaneKey(q)
+		}
+		changes.Documents, _, err = s.read(ctx, keys)
+	}
+	if err != nil {
+		return changes, fmt.Errorf("read changes of lane settings: %w", err)
+	}
+	return changes, nil
 }
 
 // scanChunk is about how many lanes ScanLanes reads at a time.

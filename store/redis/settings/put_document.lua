@@ -11,9 +11,7 @@ local newest = tonumber(call('HGET', KEYS[1], '') or 0)
 local new, all = '!', int(newest)
 if ARGV[2] == '0' or (ARGV[2] == '-1' and '0' or ARGV[2]) == (stored and match(stored, '^%d+') or '0') then
   all = int(math.max(newest + 1, now))
-  -- no such member: a first write that is allowed while memory is full, see keys.lua
-  if ARGV[3] == '' then call('ZREM', KEYS[3], '') end
-  call('ZADD', KEYS[3], all, all .. ' ' .. ARGV[1]) -- first: half a script must not hide a change
+  log_change(KEYS[3], all, ARGV[1], ARGV[3] == '', ARGV[4])
   if ARGV[3] ~= '' then
     new = all
     call('HSET', KEYS[1], ARGV[1], new .. ' ' .. ARGV[3], '', all)
@@ -22,7 +20,6 @@ if ARGV[2] == '0' or (ARGV[2] == '-1' and '0' or ARGV[2]) == (stored and match(s
     call('HDEL', KEYS[1], ARGV[1])
     call('HSET', KEYS[1], '', all)
   end
-  for _, old in ipairs(call('ZRANGE', KEYS[3], 0, -1 - ARGV[4])) do call('ZREM', KEYS[3], old) end
 end
 call('SET', KEYS[2], new .. ' ' .. all, 'EX', REPLY_TTL)
 return new .. ' ' .. all

@@ -18,9 +18,9 @@ import (
 var files embed.FS
 
 var (
-	scriptPutDocument = layout.New(files, "put_document")
+	scriptPutDocument = layout.New(files, "put_document", "changes")
 	scriptCopyLimits  = layout.New(files, "copy_limits")
-	scriptPutLane     = layout.New(files, "put_lane", layout.MovingJobs)
+	scriptPutLane     = layout.New(files, "put_lane", layout.MovingJobs+" changes")
 )
 
 // Lanes implements store.Settings for the lanes of one shard. It is safe for concurrent use.

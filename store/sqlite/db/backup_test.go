@@ -166,7 +166,7 @@ func TestRestore_ChangesNothingWhenItCannot(t *testing.T) {
 		damaged[i] = 0xee
 	}
 	newer := writeFiles(t, whole.copy, nil)
-	shell(t, newer.Path, "PRAGMA user_version=9")
+	shell(t, newer.Path, "PRAGMA user_version=10")
 	older := writeFiles(t, whole.copy, nil)
 	shell(t, older.Path, "PRAGMA user_version=1")
 	theirs := options(t)

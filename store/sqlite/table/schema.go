@@ -13,4 +13,4 @@ const StepsAhead = "steps_ahead"
 var Tables string
 
 // Schema is the schema of this program. Its version grows with each change of Tables.
-var Schema = db.Schema{Version: 8, SQL: Tables, Counted: "jobs"}
+var Schema = db.Schema{Version: 9, SQL: Tables, Counted: "jobs"}

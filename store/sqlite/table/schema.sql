@@ -74,11 +74,12 @@ CREATE TABLE settings ( -- documents: policies of topics, and settings of lanes,
   PRIMARY KEY (kind, namespace, name, lane)
 ) WITHOUT ROWID;
 
-CREATE TABLE changes ( -- the last changes of each kind of documents but lanes, also removals
+CREATE TABLE changes ( -- the last changes of each kind of documents, also removals
   kind      TEXT NOT NULL,
   revision  INTEGER NOT NULL,
   namespace TEXT NOT NULL,
   name      TEXT NOT NULL,
+  lane      TEXT NOT NULL,
   PRIMARY KEY (kind, revision)
 ) WITHOUT ROWID;
 

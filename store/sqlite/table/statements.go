@@ -96,7 +96,7 @@ var (
 	DocumentsAfter = db.NewStatement(`SELECT namespace, name, lane, revision, value FROM settings
  WHERE kind = ? AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`)
 	// ChangesSince includes the change of the revision itself.
-	ChangesSince = db.NewStatement(`SELECT revision, namespace, name FROM changes
+	ChangesSince = db.NewStatement(`SELECT revision, namespace, name, lane FROM changes
  WHERE kind = ? AND revision >= ?`)
 	AllReplies = db.NewStatement(`SELECT answers FROM replies ORDER BY r`)
 	FindID     = db.NewStatement(`SELECT fingerprint, state, finished, reason FROM ids WHERE namespace = ? AND id = ?`)
@@ -175,7 +175,8 @@ var (
 	DeleteID       = db.NewStatement(`DELETE FROM ids WHERE namespace = ? AND id = ?`)
 	DeleteDocument = db.NewStatement(`DELETE FROM settings WHERE kind = ? AND namespace = ? AND name = ? AND ` +
 		`lane = ?`)
-	InsertChange = db.NewStatement(`INSERT INTO changes (kind, revision, namespace, name) VALUES (?, ?, ?, ?)`)
+	InsertChange = db.NewStatement(`INSERT INTO changes (kind, revision, namespace, name, lane) VALUES ` +
+		`(?, ?, ?, ?, ?)`)
 	// DeleteChanges deletes those of a kind before its newest ones, of which it keeps a number.
 	DeleteChanges = db.NewStatement(`DELETE FROM changes WHERE kind = ?1 AND revision <= (SELECT revision FROM changes
  WHERE kind = ?1 ORDER BY revision DESC LIMIT 1 OFFSET ?2)`)
