@@ -141,9 +141,9 @@ type Counts interface {
 	LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error)
 }
 
-// LiveEvents are attempts and changes as they happen, in all processes.
-type LiveEvents interface {
-	// Listen returns a listener for the events of a namespace, to be closed. Error: *capacity.FullError.
+// LiveUpdates are attempts and changes as they happen, in all processes.
+type LiveUpdates interface {
+	// Listen returns a listener for the updates of a namespace, to be closed. Error: *capacity.FullError.
 	Listen(ctx context.Context, filter livetail.Filter) (*livetail.Listener, error)
 }
 
@@ -206,7 +206,7 @@ type Store interface {
 	BulkWork
 	Schedules
 	Counts
-	LiveEvents
+	LiveUpdates
 	// TroubledLanes finds lanes whose receiver fails or that hold jobs back.
 	TroubledLanes(ctx context.Context, filter store.TroubledFilter) (store.TroubledLanes, error)
 	// DeleteNamespace removes a namespace, and returns what a purge removed, also with an error. Errors:

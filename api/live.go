@@ -14,16 +14,16 @@ import (
 const (
 	// keepAlive is the longest time without a line, so that proxies and clients know that the server is there.
 	keepAlive = 15 * time.Second
-	// liveWriteTimeout bounds the wait for a client to read events.
+	// liveWriteTimeout bounds the wait for a client to read updates.
 	liveWriteTimeout = 10 * time.Second
 	// liveReconnect is when clients connect again, in milliseconds.
 	liveReconnect = 2000
 )
 
-// watchEvents answers with attempts and changes as they happen, until the client disconnects or does not read, its
+// watchUpdates answers with attempts and changes as they happen, until the client disconnects or does not read, its
 // token is not valid any more, the store is unavailable, or the process stops. Only the client's connection may delay
 // it.
-func (a onStore) watchEvents(w http.ResponseWriter, r *http.Request) error {
+func (a onStore) watchUpdates(w http.ResponseWriter, r *http.Request) error {
 	q := request.NewQuery(r)
 	filter := q.LiveFilter()
 	if err := q.Err(); err != nil {
@@ -62,7 +62,7 @@ func writeLiveHeader(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", response.ServerSentEvents)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would collect events
+	h.Set("X-Accel-Buffering", "no") // nginx would collect updates
 	h.Set("Connection", "close")     // the stream's deadlines must not reach another request
 	w.WriteHeader(http.StatusOK)
 }
@@ -74,7 +74,7 @@ func (a onStore) listen(ctx context.Context, filter livetail.Filter) (*livetail.
 	return a.store.Listen(ctx, filter)
 }
 
-// liveStream is an answer with events.
+// liveStream is an answer with updates.
 type liveStream struct {
 	*api
 
@@ -85,7 +85,7 @@ type liveStream struct {
 	out      *response.Buffer
 }
 
-// run sends events until the stream ends.
+// run sends updates until the stream ends.
 func (s *liveStream) run(ended <-chan struct{}) {
 	next := time.NewTicker(livetail.ReadEvery)
 	defer next.Stop()
@@ -107,7 +107,7 @@ func (s *liveStream) run(ended <-chan struct{}) {
 		if err := s.read(); err != nil {
 			p := response.FromError(err)
 			if p.Cause != nil {
-				s.log.Error("stream of events ended", "err", err)
+				s.log.Error("stream of updates ended", "err", err)
 			}
 			s.end(p)
 			return
@@ -118,26 +118,26 @@ func (s *liveStream) run(ended <-chan struct{}) {
 	}
 }
 
-// read reads the next events, if the token is still valid.
+// read reads the next updates, if the token is still valid.
 func (s *liveStream) read() error {
 	ctx, cancel := context.WithTimeoutCause(s.request.Context(), limits.Timeout, response.ErrTimeout)
 	defer cancel()
 	if _, err := s.callers.Principal(ctx, s.request); err != nil {
 		return err
 	}
-	events, skipped, err := s.listener.Next(ctx)
-	for i := range events {
-		s.out.LiveEvent(&events[i])
+	updates, skipped, err := s.listener.Next(ctx)
+	for i := range updates {
+		s.out.LiveUpdate(&updates[i])
 	}
 	if skipped > 0 {
-		s.out.SkippedEvents(skipped)
+		s.out.SkippedUpdates(skipped)
 	}
 	return err
 }
 
 // end sends the reason why the stream ends.
 func (s *liveStream) end(p *response.Problem) {
-	s.out.ProblemEvent(p)
+	s.out.ProblemUpdate(p)
 	_ = s.send()
 }
 

@@ -141,8 +141,8 @@ func (r eventReader) problem() problemBody {
 }
 
 // liveAttempt is the event of an attempt of a topic.
-func liveAttempt(topic string) livetail.Event {
-	return livetail.Event{
+func liveAttempt(topic string) livetail.Update {
+	return livetail.Update{
 		At: time.Now(), Namespace: job.DefaultNamespace, Topic: topic, Lane: "shop.example:443", ID: "close-4711",
 		Labels: map[string]string{"k": "v"}, Late: new(1500 * time.Microsecond),
 		Attempt: &job.Attempt{
@@ -171,12 +171,12 @@ func TestEvents_AreSentAsTheyHappen(t *testing.T) {
 				require.Equal(t, ": keep-alive", r.block())
 			}
 		}
-		l.live.Publish(livetail.Event{
+		l.live.Publish(livetail.Update{
 			At: epoch, Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "x",
 			Labels: map[string]string{"k": "v"},
 			Change: livetail.Change{Kind: "edited", Fields: []string{"url"}, Actor: "shop-api"},
 		})
-		l.live.Publish(livetail.Event{
+		l.live.Publish(livetail.Update{
 			At: epoch, Namespace: job.DefaultNamespace, Topic: "orders",
 			Change: livetail.Change{Kind: livetail.Paused},
 		})

@@ -17,7 +17,7 @@ func (a *api) statsEndpoints() []endpoint {
 		at("GET /v1/topics/{topic}/stats", access.ReadStats, ofPath, a.on(onStore.topicStats), paged("lane")),
 		at("GET /v1/history", access.ReadStats, ofAll, a.on(onStore.history), query("topics", "by")),
 		at("GET /v1/topics/{topic}/history", access.ReadStats, ofPath, a.on(onStore.topicHistory)),
-		at("GET /v1/stream", access.WatchEvents, ofRequest, a.on(onStore.watchEvents),
+		at("GET /v1/stream", access.WatchUpdates, ofRequest, a.on(onStore.watchUpdates),
 			query("topic", "lane", "verdict"), endless),
 	}
 }

@@ -1,4 +1,4 @@
-// This part of the package writes the events of a server's stream as lines for people.
+// This part of the package writes the updates of a server's stream as lines for people.
 
 package cli
 
@@ -12,7 +12,7 @@ import (
 	"github.com/ringback/ringback/client"
 )
 
-// liveFilter selects events by what the server does not filter by.
+// liveFilter selects updates by what the server does not filter by.
 type liveFilter struct {
 	// Only attempts that failed, and jobs that died.
 	Failed bool `in:"none"`
@@ -20,8 +20,8 @@ type liveFilter struct {
 	Label map[string]string `in:"none" mapsep:"none" placeholder:"NAME=VALUE"`
 }
 
-// Selects reports whether the filter selects an event. It selects those that count what the server has left out.
-func (f *liveFilter) Selects(e *client.StreamEvent) bool {
+// Selects reports whether the filter selects an update. It selects those that count what the server has left out.
+func (f *liveFilter) Selects(e *client.StreamUpdate) bool {
 	switch {
 	case e.Attempt != nil:
 		return f.hasLabels(e.Attempt.Labels) && (!f.Failed || e.Attempt.Verdict == "again" ||
@@ -41,15 +41,15 @@ func (f *liveFilter) hasLabels(labels map[string]string) bool {
 	return true
 }
 
-// liveLine is an event for people; empty for one of an unknown kind.
-func liveLine(e *client.StreamEvent) string {
+// liveLine is an update for people; empty for one of an unknown kind.
+func liveLine(e *client.StreamUpdate) string {
 	switch {
 	case e.Attempt != nil:
 		return output.Printable(attemptLine(e.Attempt))
 	case e.Change != nil:
 		return output.Printable(changeLine(e.Change))
 	case e.Skipped > 0:
-		return fmt.Sprintf("          … %d more events", e.Skipped)
+		return fmt.Sprintf("          … %d more updates", e.Skipped)
 	}
 	return ""
 }

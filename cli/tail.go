@@ -21,7 +21,7 @@ type tailCommand struct {
 	// Only attempts with this verdict: delivered, again, dead or released.
 	Verdict string `placeholder:"VERDICT"`
 	liveFilter
-	// End after this number of events. Default: never.
+	// End after this number of updates. Default: never.
 	Count int `in:"none" placeholder:"N"`
 	connection
 }
@@ -29,7 +29,7 @@ type tailCommand struct {
 // reconnectPause is the least time between the end of a stream and the next one.
 const reconnectPause = 2 * time.Second
 
-// RunCommand prints events until it is stopped. It connects again when the server ends a stream.
+// RunCommand prints updates until it is stopped. It connects again when the server ends a stream.
 func (c *tailCommand) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	if s.out.Format() == output.Curl {
 		return s.printRequest(r)
@@ -54,25 +54,25 @@ func (c *tailCommand) RunCommand(ctx context.Context, s *session, r *apiRequest)
 	}
 }
 
-// errEnough ends a stream after the events that were asked for.
-var errEnough = errors.New("enough events")
+// errEnough ends a stream after the updates that were asked for.
+var errEnough = errors.New("enough updates")
 
-// watch prints the events of one connection, and returns why it ended and whether the server has answered.
+// watch prints the updates of one connection, and returns why it ended and whether the server has answered.
 func (c *tailCommand) watch(ctx context.Context, s *session, from *client.Client, left *int) (connected bool, _ error) {
-	for event, err := range from.Stream(ctx, client.StreamOptions{Topic: c.Topic, Lane: c.Lane, Verdict: c.Verdict}) {
+	for update, err := range from.Stream(ctx, client.StreamOptions{Topic: c.Topic, Lane: c.Lane, Verdict: c.Verdict}) {
 		if err != nil {
 			return connected, err
 		}
-		if event.Kind == "connected" {
+		if update.Kind == "connected" {
 			if connected = true; s.out.ForPeople() {
 				s.say("watching %s", s.target.Server)
 			}
 			continue
 		}
-		if !c.Selects(event) {
+		if !c.Selects(update) {
 			continue
 		}
-		if err := s.printEvent(event); err != nil {
+		if err := s.printUpdate(update); err != nil {
 			return connected, err
 		}
 		if *left--; *left == 0 {
@@ -82,16 +82,16 @@ func (c *tailCommand) watch(ctx context.Context, s *session, from *client.Client
 	return connected, nil
 }
 
-// printEvent prints an event: a line for people, or the event with its kind as event.
-func (s *session) printEvent(event *client.StreamEvent) error {
-	line := liveLine(event)
+// printUpdate prints an update: a line for people, or the update with its kind as update.
+func (s *session) printUpdate(update *client.StreamUpdate) error {
+	line := liveLine(update)
 	if line == "" && s.out.ForPeople() {
 		return nil
 	}
 	all := requestFields{}
-	if err := json.Unmarshal(event.Data, &all); err != nil {
-		return fmt.Errorf("an event is not an object: %w", err)
+	if err := json.Unmarshal(update.Data, &all); err != nil {
+		return fmt.Errorf("an update is not an object: %w", err)
 	}
-	all.Set("event", event.Kind)
+	all.Set("update", update.Kind)
 	return s.out.OneLine(line, all.Encode())
 }

@@ -216,7 +216,7 @@ var texts = map[string]text{
 	"cli.statsCommand.Every":            {help: "Time between two counts (default 2s)."},
 	"cli.statsCommand.Topic":            {help: "Topic whose lanes are counted. Default: all topics."},
 	"cli.statsCommand.Watch":            {help: "Show the counts again and again, until it is stopped."},
-	"cli.tailCommand.Count":             {help: "End after this number of events. Default: never."},
+	"cli.tailCommand.Count":             {help: "End after this number of updates. Default: never."},
 	"cli.tailCommand.Lane":              {help: "Only this lane, and the pauses of its topic."},
 	"cli.tailCommand.Topic":             {help: "Only this topic."},
 	"cli.tailCommand.Verdict":           {help: "Only attempts with this verdict: delivered, again, dead or released."},

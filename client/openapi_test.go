@@ -272,7 +272,7 @@ var operations = map[string]operation{
 		},
 		out: map[string]any{"200": Stats{}},
 	},
-	"watchEvents": {call: func(ctx context.Context, c *Client) {
+	"watchUpdates": {call: func(ctx context.Context, c *Client) {
 		all(c.Stream(ctx, StreamOptions{Topic: "t", Lane: "l", Verdict: "dead"}))
 	}},
 	"whoami": {

@@ -14,23 +14,23 @@ import (
 	"github.com/ringback/ringback/client/internal/wire"
 )
 
-// StreamOptions select the events of a stream.
+// StreamOptions select the updates of a stream.
 type StreamOptions struct {
 	Topic   string `json:"topic"`
 	Lane    string `json:"lane"`
 	Verdict string `json:"verdict"` // delivered, again, dead or released: only attempts with it
 }
 
-// StreamEvent is something that happened: one of its fields is set, or none if the event is of a kind that this version
+// StreamUpdate is something that happened: one of its fields is set, or none if the update is of a kind that this version
 // does not know.
-type StreamEvent struct {
+type StreamUpdate struct {
 	// attempt, change, skipped, or another; connected and resumed: there is a connection, or another one
 	Kind    string
 	Data    json.RawMessage // as it was sent
 	Attempt *StreamAttempt
 	Change  *StreamChange
-	Skipped int64 // events that the server left out
-	// Resumed: the connection broke and there is a new one. The events between them are missing.
+	Skipped int64 // updates that the server left out
+	// Resumed: the connection broke and there is a new one. The updates between them are missing.
 	Resumed bool
 }
 
@@ -58,7 +58,7 @@ type StreamChange struct {
 	Reason string            `json:"reason"`
 }
 
-// streamSkipped is the data of an event skipped.
+// streamSkipped is the data of an update skipped.
 type streamSkipped struct {
 	Skipped int64 `json:"skipped"`
 }
@@ -67,10 +67,10 @@ type streamSkipped struct {
 const idleTimeout = 45 * time.Second
 
 // Stream returns attempts and changes as they happen, until ctx ends or the loop breaks. A broken connection is
-// replaced, which an event with Resumed says. It is a view, not a queue: the server leaves out events of fast times,
+// replaced, which an update with Resumed says. It is a view, not a queue: the server leaves out updates of fast times,
 // and those of a pause in the connection.
-func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamEvent, error] {
-	return func(yield func(*StreamEvent, error) bool) {
+func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamUpdate, error] {
+	return func(yield func(*StreamUpdate, error) bool) {
 		target := "/v1/stream"
 		if q := wire.Values(o); len(q) > 0 {
 			target += "?" + q.Encode()
@@ -98,7 +98,7 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[*StreamE
 // stream reads one connection until it ends. more is false if the loop has ended, and began true if the server has
 // begun to send.
 func (c *Client) stream(
-	ctx context.Context, target string, first bool, yield func(*StreamEvent, error) bool,
+	ctx context.Context, target string, first bool, yield func(*StreamUpdate, error) bool,
 ) (more, began bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,12 +115,12 @@ func (c *Client) stream(
 		if !first {
 			kind = "resumed"
 		}
-		if !yield(&StreamEvent{Kind: kind, Resumed: !first}, nil) {
+		if !yield(&StreamUpdate{Kind: kind, Resumed: !first}, nil) {
 			return false, true, nil
 		}
 		began, bound = true, max(bound, idleTimeout)
 		idle.Reset(bound)
-		more, err = readEvents(res.Body, func() { idle.Reset(bound) }, yield)
+		more, err = readUpdates(res.Body, func() { idle.Reset(bound) }, yield)
 		if !more {
 			return false, true, nil
 		}
@@ -131,26 +131,26 @@ func (c *Client) stream(
 	return true, began, err
 }
 
-// readEvents reads events. It returns why they end, or false if the loop has ended.
-func readEvents(from io.Reader, heard func(), yield func(*StreamEvent, error) bool) (more bool, _ error) {
+// readUpdates reads updates. It returns why they end, or false if the loop has ended.
+func readUpdates(from io.Reader, heard func(), yield func(*StreamUpdate, error) bool) (more bool, _ error) {
 	for e, err := range stream.Events(from, heard) {
 		if err != nil {
 			return true, stream.Incomplete(fmt.Errorf("client: read the stream: %w", err))
 		}
-		event, err := newStreamEvent(e.Kind, e.Data)
+		update, err := newStreamUpdate(e.Kind, e.Data)
 		if err != nil {
 			return true, err
 		}
-		if !yield(event, nil) {
+		if !yield(update, nil) {
 			return false, nil
 		}
 	}
 	return false, nil
 }
 
-// newStreamEvent returns an event; an event problem is an error.
-func newStreamEvent(kind string, data []byte) (*StreamEvent, error) {
-	e := &StreamEvent{Kind: kind, Data: data}
+// newStreamUpdate returns an update; an update problem is an error.
+func newStreamUpdate(kind string, data []byte) (*StreamUpdate, error) {
+	e := &StreamUpdate{Kind: kind, Data: data}
 	var into any
 	var skipped streamSkipped
 	p := new(Problem)
@@ -169,7 +169,7 @@ func newStreamEvent(kind string, data []byte) (*StreamEvent, error) {
 		return e, nil
 	}
 	if err := wire.Decode(data, into); err != nil {
-		return nil, fmt.Errorf("client: an event %s of the stream cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("client: an update %s of the stream cannot be read: %w", kind, err)
 	}
 	if kind == "problem" {
 		return nil, p

@@ -18,10 +18,10 @@ import (
 // watch collects the events of a stream until stop is called, which returns its error.
 func watch(
 	t *testing.T, c *client.Client, o client.StreamOptions,
-) (events <-chan *client.StreamEvent, stop func() error) {
+) (events <-chan *client.StreamUpdate, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	got, ended := make(chan *client.StreamEvent, 100), make(chan error, 1)
+	got, ended := make(chan *client.StreamUpdate, 100), make(chan error, 1)
 	go func() {
 		for e, err := range c.Stream(ctx, o) {
 			if err != nil {

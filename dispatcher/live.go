@@ -20,7 +20,7 @@ func (d *Dispatcher) Listen(ctx context.Context, filter livetail.Filter) (*livet
 	return d.live.Listen(ctx, filter)
 }
 
-// LiveTail returns the number of this process's listeners, and of the events that were skipped for them.
+// LiveTail returns the number of this process's listeners, and of the updates that were skipped for them.
 func (d *Dispatcher) LiveTail() (listeners int, skipped uint64) {
 	return d.live.Listeners(), d.live.Skipped()
 }
@@ -48,26 +48,26 @@ func (o liveObserver) AttemptEnded(e pool.AttemptEvent) {
 	if !o.live.Wanted() {
 		return
 	}
-	event := jobEvent(&e.Job.Spec)
+	update := jobUpdate(&e.Job.Spec)
 	switch {
 	case e.Record.Kind != "":
 		record := e.Record
 		record.URL, record.Header, record.Body = e.URL, nil, nil
-		event.Attempt = &record
+		update.Attempt = &record
 		if e.Result != nil {
-			event.Late = new(max(0, e.Late))
+			update.Late = new(max(0, e.Late))
 		}
 	case e.Verdict.Kind == policy.Dead:
-		event.Change = livetail.Change{Kind: livetail.Dead, Reason: e.Verdict.Reason}
+		update.Change = livetail.Change{Kind: livetail.Dead, Reason: e.Verdict.Reason}
 	default:
 		return // the job was put back
 	}
-	o.live.Publish(event)
+	o.live.Publish(update)
 }
 
-// jobEvent returns an event of a job.
-func jobEvent(spec *job.Spec) livetail.Event {
-	return livetail.Event{
+// jobUpdate returns an update of a job.
+func jobUpdate(spec *job.Spec) livetail.Update {
+	return livetail.Update{
 		At: job.Millis(time.Now()), Namespace: spec.Namespace, Topic: spec.Topic, Lane: spec.Lane,
 		ID: spec.ID, Labels: spec.Labels,
 	}
@@ -86,9 +86,9 @@ func (d *Dispatcher) jobChanged(spec *job.Spec, kind job.EventKind, fields []str
 		d.ends.MayHaveEnded(spec.Ref(), nil)
 	}
 	if d.live.Wanted() {
-		event := jobEvent(spec)
-		event.Change = livetail.Change{Kind: livetail.ChangeKind(kind), Fields: fields, Actor: actor}
-		d.live.Publish(event)
+		update := jobUpdate(spec)
+		update.Change = livetail.Change{Kind: livetail.ChangeKind(kind), Fields: fields, Actor: actor}
+		d.live.Publish(update)
 	}
 }
 
@@ -147,7 +147,7 @@ func (d *Dispatcher) publishPause(q job.Queue, was, is bool, actor string) {
 	if is {
 		kind = livetail.Paused
 	}
-	d.live.Publish(livetail.Event{
+	d.live.Publish(livetail.Update{
 		At: job.Millis(time.Now()), Namespace: cmp.Or(q.Namespace, job.DefaultNamespace), Topic: q.Topic, Lane: q.Lane,
 		Change: livetail.Change{Kind: kind, Actor: actor},
 	})

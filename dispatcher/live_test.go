@@ -31,7 +31,7 @@ func (s *tailCounter) AppendTail(ctx context.Context, message []byte) ([][]byte,
 }
 
 // events reads a listener until it has n events.
-func events(t *testing.T, l *livetail.Listener, n int) (all []livetail.Event) {
+func events(t *testing.T, l *livetail.Listener, n int) (all []livetail.Update) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); len(all) < n &&
 		time.Now().Before(end); time.Sleep(livetail.ReadEvery) {
@@ -67,7 +67,7 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 		other.register(t, job.New{Spec: spec})
 		got := events(t, l, 2)
 		// they are of the same instant
-		slices.SortFunc(got, func(a, b livetail.Event) int { return cmp.Compare(b.Change.Kind, a.Change.Kind) })
+		slices.SortFunc(got, func(a, b livetail.Update) int { return cmp.Compare(b.Change.Kind, a.Change.Kind) })
 		require.Equal(t, livetail.Change{Kind: "created", Actor: "shop"}, got[0].Change)
 		require.Equal(t, spec.Labels, got[0].Labels)
 		require.Equal(t, []string{"orders", "one", "a"}, []string{got[1].Topic, got[1].Lane, got[1].ID})
@@ -98,7 +98,7 @@ func TestListen_SeesAttemptsAndChangesOfAllProcesses(t *testing.T) {
 				func(p *policy.Lane) error { p.Paused = paused; return nil })
 			require.NoError(t, err)
 		}
-		byKind := make(map[livetail.ChangeKind][]livetail.Event)
+		byKind := make(map[livetail.ChangeKind][]livetail.Update)
 		for _, e := range events(t, l, 6) {
 			byKind[e.Change.Kind] = append(byKind[e.Change.Kind], e)
 			require.WithinDuration(t, time.Now(), e.At, 10*time.Second)

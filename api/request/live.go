@@ -14,7 +14,7 @@ var verdicts = []string{
 	policy.Released.String(),
 }
 
-// LiveFilter reads the parameters that select live events.
+// LiveFilter reads the parameters that select live updates.
 func (q *Query) LiveFilter() livetail.Filter {
 	f := livetail.Filter{Namespace: q.namespace, Topic: q.Get("topic"), Lane: q.Lane(), Verdict: q.Get("verdict")}
 	if f.Topic != "" && !job.IsTopic(f.Topic) {

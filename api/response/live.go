@@ -6,18 +6,18 @@ import (
 	"github.com/ringback/ringback/dispatcher/livetail"
 )
 
-// ServerSentEvents is the content type of a stream of events.
+// ServerSentEvents is the content type of a stream of updates.
 const ServerSentEvents = "text/event-stream"
 
-// serverSentEvent writes an event of a stream: its name, and an object whose members write writes.
+// serverSentEvent writes an update of a stream: its name, and an object whose members write writes.
 func (o *Buffer) serverSentEvent(name string, write func()) {
 	o.b = append(append(append(o.b, "event: "...), name...), "\ndata: {"...)
 	write()
 	o.b = append(o.b, "}\n\n"...)
 }
 
-// LiveEvent writes an attempt or a change to a stream of events.
-func (o *Buffer) LiveEvent(e *livetail.Event) {
+// LiveUpdate writes an attempt or a change to a stream of updates.
+func (o *Buffer) LiveUpdate(e *livetail.Update) {
 	if e.Attempt != nil {
 		o.serverSentEvent("attempt", func() {
 			o.Text("id", e.ID)
@@ -50,20 +50,20 @@ func (o *Buffer) LiveEvent(e *livetail.Event) {
 	})
 }
 
-// SkippedEvents writes the number of skipped events to a stream of events.
-func (o *Buffer) SkippedEvents(n uint64) {
+// SkippedUpdates writes the number of skipped updates to a stream of updates.
+func (o *Buffer) SkippedUpdates(n uint64) {
 	o.serverSentEvent("skipped", func() { o.Number("skipped", int64(min(n, 1<<53))) })
 }
 
-// ProblemEvent writes the reason why a stream of events ends.
-func (o *Buffer) ProblemEvent(p *Problem) {
+// ProblemUpdate writes the reason why a stream of updates ends.
+func (o *Buffer) ProblemUpdate(p *Problem) {
 	o.serverSentEvent("problem", func() { p.appendTo(o) })
 }
 
-// Comment writes a line of a stream of events that clients ignore.
+// Comment writes a line of a stream of updates that clients ignore.
 func (o *Buffer) Comment(text string) { o.b = append(append(append(o.b, ": "...), text...), "\n\n"...) }
 
-// Reconnect writes after how many milliseconds a client connects again to a stream of events.
+// Reconnect writes after how many milliseconds a client connects again to a stream of updates.
 func (o *Buffer) Reconnect(ms int64) {
 	o.b = append(o.b, "retry: "...)
 	o.b = append(strconv.AppendInt(o.b, ms, 10), "\n\n"...)

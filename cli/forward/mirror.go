@@ -42,7 +42,7 @@ func (f *forwarder) mirror(ctx context.Context) error {
 		case e.Resumed:
 			f.say("the connection to the server was interrupted: attempts of that time are not copied")
 		case e.Skipped > 0:
-			f.say("%d events are missing, among them perhaps attempts: there are too many in a second", e.Skipped)
+			f.say("%d updates are missing, among them perhaps attempts: there are too many in a second", e.Skipped)
 		case e.Attempt != nil && f.isCopied(e.Attempt):
 			select {
 			case queue <- e.Attempt:

@@ -18,26 +18,26 @@ import (
 const (
 	// appendEvery is the pause between two messages of a process.
 	appendEvery = 250 * time.Millisecond
-	// askEvery is how often a process asks who listens, while there are events but none is appended.
+	// askEvery is how often a process asks who listens, while there are updates but none is appended.
 	askEvery = 2 * time.Second
 	// callTimeout bounds a call of the store.
 	callTimeout = 5 * time.Second
 	// lastTimeout bounds the last message of a process, and the withdrawal of a listener.
 	lastTimeout = time.Second
-	// maxEarly bounds the events that wait until it is known who listens.
+	// maxEarly bounds the updates that wait until it is known who listens.
 	maxEarly = 512
-	// maxEventBytes bounds the events of a message, so that it has at most store.MaxTailMessage bytes.
-	maxEventBytes = store.MaxTailMessage * 3 / 4
+	// maxUpdateBytes bounds the updates of a message, so that it has at most store.MaxTailMessage bytes.
+	maxUpdateBytes = store.MaxTailMessage * 3 / 4
 )
 
 // What a Hub knows about the listeners of all processes.
 const (
-	unknown  int32 = iota // the next event makes Run ask
+	unknown  int32 = iota // the next update makes Run ask
 	listened              // there are some
 	quiet                 // there are none
 )
 
-// Hub publishes the events of a process, and has its listeners. It is safe for concurrent use.
+// Hub publishes the updates of a process, and has its listeners. It is safe for concurrent use.
 type Hub struct {
 	tail store.Tail
 	log  logs.Limited
@@ -50,12 +50,12 @@ type Hub struct {
 
 	mu       sync.Mutex
 	round    uint64             // grows when an answer to who listens is out of date
-	early    []Event            // for readers that are not known yet
-	lost     map[string]uint64  // events of each namespace that early had no room for
+	early    []Update            // for readers that are not known yet
+	lost     map[string]uint64  // updates of each namespace that early had no room for
 	readers  map[string]*reader // by announcement
 	messages uint64
-	events   []addressedEvent // of the next message
-	bytes    int              // of events
+	updates   []addressedUpdate // of the next message
+	bytes    int              // of updates
 	pending  bool             // the next message has something to say
 
 	skipped atomic.Uint64
@@ -67,8 +67,8 @@ type reader struct {
 
 	limit   limiter
 	matched count
-	bytes   int  // of events in the next message, beyond the half that all readers share
-	current bool // it does not need the events of early
+	bytes   int  // of updates in the next message, beyond the half that all readers share
+	current bool // it does not need the updates of early
 }
 
 // New returns a Hub.
@@ -80,11 +80,11 @@ func New(tail store.Tail, log *slog.Logger) *Hub {
 	}
 }
 
-// Wanted reports whether Publish may have an effect. Callers ask it before they make an event.
+// Wanted reports whether Publish may have an effect. Callers ask it before they make an update.
 func (h *Hub) Wanted() bool { return h.state.Load() != quiet }
 
-// Publish passes an event on. It does not wait for the store. The event must not be changed afterwards.
-func (h *Hub) Publish(e Event) {
+// Publish passes an update on. It does not wait for the store. The update must not be changed afterwards.
+func (h *Hub) Publish(e Update) {
 	h.mu.Lock()
 	switch {
 	case h.state.Load() == quiet:
@@ -112,9 +112,9 @@ func (h *Hub) wakeRun() {
 	}
 }
 
-// match addresses an event to the readers that want it: to those that are current, or to the others. The caller holds
+// match addresses an update to the readers that want it: to those that are current, or to the others. The caller holds
 // the mutex.
-func (h *Hub) match(e *Event, now time.Time, current bool) {
+func (h *Hub) match(e *Update, now time.Time, current bool) {
 	var to []*reader
 	for _, r := range h.readers {
 		if r.current != current || !r.Filter.match(e) {
@@ -131,22 +131,22 @@ func (h *Hub) match(e *Event, now time.Time, current bool) {
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
-		h.log.Error("encoding a live event failed, skipping it", "err", err)
+		h.log.Error("encoding a live update failed, skipping it", "err", err)
 		return
 	}
 	h.add(text, to)
 }
 
-// add adds an event to the next message. Half of a message is for all readers, and the other half has an equal share
-// for each, so that the events of some do not displace those of others. The caller holds the mutex.
+// add adds an update to the next message. Half of a message is for all readers, and the other half has an equal share
+// for each, so that the updates of some do not displace those of others. The caller holds the mutex.
 func (h *Hub) add(text []byte, to []*reader) {
 	const address = nameLength + len(`"",`)
 	size := len(text) + len(to)*address
-	if h.bytes+size > maxEventBytes/2 {
-		share := maxEventBytes / 2 / len(h.readers)
+	if h.bytes+size > maxUpdateBytes/2 {
+		share := maxUpdateBytes / 2 / len(h.readers)
 		to = slices.DeleteFunc(to, func(r *reader) bool { return r.bytes+len(text)+address > share })
 		size = len(text) + len(to)*address
-		if len(to) == 0 || h.bytes+size > maxEventBytes {
+		if len(to) == 0 || h.bytes+size > maxUpdateBytes {
 			return
 		}
 		for _, r := range to {
@@ -158,10 +158,10 @@ func (h *Hub) add(text []byte, to []*reader) {
 	for i, r := range to {
 		names[i] = r.Name
 	}
-	h.events = append(h.events, addressedEvent{To: names, Event: text})
+	h.updates = append(h.updates, addressedUpdate{To: names, Update: text})
 }
 
-// Run appends events to the tail until ctx ends. Without events it makes no calls.
+// Run appends updates to the tail until ctx ends. Without updates it makes no calls.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.appendLast(ctx)
 	timer := time.NewTimer(0)
@@ -226,7 +226,7 @@ func (h *Hub) append(ctx context.Context, timeout time.Duration) (again bool, er
 	readers, err := h.tail.AppendTail(ctx, text)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.log.Warn("publishing live events failed, skipping them", "err", err)
+			h.log.Warn("publishing live updates failed, skipping them", "err", err)
 		}
 		return false, err
 	}
@@ -241,21 +241,21 @@ func (h *Hub) takeMessage() (text []byte, round uint64) {
 		return nil, h.round
 	}
 	h.messages++
-	m := message{From: h.name, N: h.messages, Matched: make(map[string]count, len(h.readers)), Events: h.events}
+	m := message{From: h.name, N: h.messages, Matched: make(map[string]count, len(h.readers)), Updates: h.updates}
 	for _, r := range h.readers {
 		if r.bytes = 0; r.matched.N > 0 {
 			m.Matched[r.Name] = r.matched
 		}
 	}
-	h.events, h.bytes, h.pending = nil, 0, false
+	h.updates, h.bytes, h.pending = nil, 0, false
 	text, err := json.Marshal(m)
 	if err != nil {
-		h.log.Error("encoding live events failed, skipping them", "err", err)
+		h.log.Error("encoding live updates failed, skipping them", "err", err)
 	}
 	return text, h.round
 }
 
-// setReaders notes who listens, and addresses the events that waited for it. It reports whether there is something to
+// setReaders notes who listens, and addresses the updates that waited for it. It reports whether there is something to
 // append or to ask at once.
 func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 	h.mu.Lock()
@@ -280,10 +280,10 @@ func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 	if len(readers) == 0 {
 		h.state.Store(quiet)
 		select {
-		case <-h.wake: // by an event that has no listener
+		case <-h.wake: // by an update that has no listener
 		default:
 		}
-		h.events, h.bytes, h.pending = nil, 0, false
+		h.updates, h.bytes, h.pending = nil, 0, false
 		return false
 	}
 	h.state.Store(listened)
@@ -300,7 +300,7 @@ func (h *Hub) setReaders(announced [][]byte, round uint64) bool {
 	return len(early) > 0 && h.pending
 }
 
-// forget makes Run ask again who listens, at the next event.
+// forget makes Run ask again who listens, at the next update.
 func (h *Hub) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -311,5 +311,5 @@ func (h *Hub) forget() {
 // Listeners returns the number of this process's listeners.
 func (h *Hub) Listeners() int { return h.listeners.InUse() }
 
-// Skipped returns the number of events that were skipped for this process's listeners.
+// Skipped returns the number of updates that were skipped for this process's listeners.
 func (h *Hub) Skipped() uint64 { return h.skipped.Load() }

@@ -94,18 +94,18 @@ type listener struct {
 func (l *listener) watch(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(livetail.ReadEvery) {
-		events, skipped, err := l.Next(t.Context())
+		updates, skipped, err := l.Next(t.Context())
 		require.NoError(t, err)
-		for _, e := range events {
+		for _, e := range updates {
 			l.ids = append(l.ids, e.ID)
 		}
 		l.skipped += skipped
 	}
 }
 
-// attempt returns the event of an attempt.
-func attempt(topic, lane, id, verdict string) livetail.Event {
-	return livetail.Event{
+// attempt returns the update of an attempt.
+func attempt(topic, lane, id, verdict string) livetail.Update {
+	return livetail.Update{
 		At: time.Now(), Namespace: job.DefaultNamespace, Topic: topic, Lane: lane, ID: id,
 		Attempt: &job.Attempt{N: 1, Kind: job.KindAttempt, Verdict: verdict},
 	}
@@ -117,12 +117,12 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
+func TestHub_PassesUpdatesToTheListenersOfAllProcesses(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		tail := new(store.LocalTail)
 		one, two := newProcess(t, tail), newProcess(t, tail)
 		l := one.listen(t, livetail.Filter{})
-		sent := livetail.Event{
+		sent := livetail.Update{
 			At: time.UnixMilli(5).UTC(), Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a", ID: "first",
 			Labels: map[string]string{"k": "v"},
 			Attempt: &job.Attempt{
@@ -132,23 +132,23 @@ func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
 		}
 		one.Publish(sent)
 		time.Sleep(2 * livetail.ReadEvery)
-		events, skipped, err := l.Next(t.Context())
+		updates, skipped, err := l.Next(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, skipped)
 		sent.Attempt.Error = "\ufffd"
-		require.Equal(t, []livetail.Event{sent}, events, "its own from the start")
+		require.Equal(t, []livetail.Update{sent}, updates, "its own from the start")
 
 		two.Publish(attempt("orders", "a", "second", "dead"))
-		edited := livetail.Event{
+		edited := livetail.Update{
 			At: time.Now().UTC(), Namespace: job.DefaultNamespace, Topic: "orders", ID: "third",
 			Change: livetail.Change{Kind: "edited", Fields: []string{"url"}, Actor: "me"},
 		}
 		two.Publish(edited)
 		time.Sleep(2 * livetail.ReadEvery)
-		events, _, err = l.Next(t.Context())
+		updates, _, err = l.Next(t.Context())
 		require.NoError(t, err)
-		require.Len(t, events, 2)
-		require.Equal(t, edited, events[1])
+		require.Len(t, updates, 2)
+		require.Equal(t, edited, updates[1])
 		require.Equal(t, 1, one.Listeners())
 		require.Zero(t, two.Listeners())
 	})
@@ -157,7 +157,7 @@ func TestHub_PassesEventsToTheListenersOfAllProcesses(t *testing.T) {
 func TestHub_WithoutListenersAsksOnceInTwoSecondsAndNeverWhenIdle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(store.LocalTail))
-		p.late = func() { time.Sleep(25 * time.Millisecond) } // meanwhile events happen
+		p.late = func() { time.Sleep(25 * time.Millisecond) } // meanwhile updates happen
 		require.Zero(t, p.calls.Load())
 		for range 1000 { // 10 s
 			if p.Wanted() {
@@ -232,7 +232,7 @@ func TestHub_SeesAListenerThatBeginsWhileItAsks(t *testing.T) {
 	})
 }
 
-func TestListener_CountsEventsThatCameBeforeItWasKnown(t *testing.T) {
+func TestListener_CountsUpdatesThatCameBeforeItWasKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(store.LocalTail))
 		flood := sync.OnceFunc(func() {
@@ -276,7 +276,7 @@ func TestListener_IsNotDisturbedByNewOnes(t *testing.T) {
 	})
 }
 
-func TestListener_GetsASmallEventBesideManyLargeOnes(t *testing.T) {
+func TestListener_GetsASmallUpdateBesideManyLargeOnes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(store.LocalTail))
 		busy := p.listen(t, livetail.Filter{Topic: "busy"})
@@ -326,7 +326,7 @@ func TestListener_GetsARepeatedMessageOnce(t *testing.T) {
 	})
 }
 
-func TestListener_GetsAHundredEventsASecondAndTheNumberOfTheOthers(t *testing.T) {
+func TestListener_GetsAHundredUpdatesASecondAndTheNumberOfTheOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		tail := new(store.LocalTail)
 		one, two := newProcess(t, tail), newProcess(t, tail)
@@ -347,7 +347,7 @@ func TestListener_GetsAHundredEventsASecondAndTheNumberOfTheOthers(t *testing.T)
 		}
 		require.InDelta(t, 200, len(all.ids), 100, "100 a second")
 		require.EqualValues(t, 2050, uint64(len(all.ids))+all.skipped)
-		require.Len(t, dead.ids, 50, "the other events do not displace those of a filter")
+		require.Len(t, dead.ids, 50, "the other updates do not displace those of a filter")
 		require.Zero(t, dead.skipped)
 		require.Equal(t, all.skipped, one.Skipped())
 	})
@@ -381,15 +381,15 @@ func TestListener_CountsWhatItReadTooLate(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := newProcess(t, new(store.LocalTail))
 		slow := p.listen(t, livetail.Filter{})
-		const events = 400
+		const updates = 400
 		began := time.Now()
-		for i := range events { // 8 s
+		for i := range updates { // 8 s
 			p.Publish(attempt("orders", "a", fmt.Sprint(i), strings.Repeat("x", 10_000)))
 			time.Sleep(20 * time.Millisecond)
 		}
-		require.Equal(t, events*20*time.Millisecond, time.Since(began), "publishing does not wait for a listener")
+		require.Equal(t, updates*20*time.Millisecond, time.Since(began), "publishing does not wait for a listener")
 		slow.watch(t, 3*time.Second)
-		require.EqualValues(t, events, uint64(len(slow.ids))+slow.skipped)
+		require.EqualValues(t, updates, uint64(len(slow.ids))+slow.skipped)
 		require.NotZero(t, slow.skipped)
 
 		time.Sleep(time.Minute) // its announcement expires
@@ -404,7 +404,7 @@ func TestListener_CountsWhatItReadTooLate(t *testing.T) {
 	})
 }
 
-func TestHub_AppendsTheLastEventsWhenItEnds(t *testing.T) {
+func TestHub_AppendsTheLastUpdatesWhenItEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		tail := new(store.LocalTail)
 		one, two := newProcess(t, tail), newProcess(t, tail)
@@ -445,14 +445,14 @@ func TestListen_IsBounded(t *testing.T) {
 }
 
 func TestFilter_Selects(t *testing.T) {
-	closed := livetail.Event{
+	closed := livetail.Update{
 		Namespace: "default", Topic: "orders", Lane: "a", ID: "x",
 		Change: livetail.Change{Kind: livetail.Dead},
 	}
-	paused := livetail.Event{Namespace: "default", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}}
+	paused := livetail.Update{Namespace: "default", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}}
 	for name, c := range map[string]struct {
 		filter livetail.Filter
-		event  livetail.Event
+		update  livetail.Update
 		want   bool
 	}{
 		"everything":    {livetail.Filter{}, attempt("orders", "a", "x", "again"), true},
@@ -478,18 +478,18 @@ func TestFilter_Selects(t *testing.T) {
 		"a change":                {livetail.Filter{Verdict: "dead"}, paused, false},
 		"another namespace": {
 			livetail.Filter{},
-			livetail.Event{Namespace: "shop", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}},
+			livetail.Update{Namespace: "shop", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}},
 			false,
 		},
 	} {
 		inBubble(t, func(t *testing.T) {
 			p := newProcess(t, new(store.LocalTail))
 			l := p.listen(t, c.filter)
-			p.Publish(c.event)
+			p.Publish(c.update)
 			time.Sleep(2 * livetail.ReadEvery)
-			events, _, err := l.Next(t.Context())
+			updates, _, err := l.Next(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, c.want, len(events) == 1, name)
+			require.Equal(t, c.want, len(updates) == 1, name)
 		})
 	}
 }

@@ -2,16 +2,16 @@ package livetail
 
 import "time"
 
-// Rate is the largest number of events that a listener gets in a second.
+// Rate is the largest number of updates that a listener gets in a second.
 const Rate = 100
 
-// limiter allows Rate events in any second.
+// limiter allows Rate updates in any second.
 type limiter struct {
-	at   [Rate]time.Time // the newest allowed events, a ring
+	at   [Rate]time.Time // the newest allowed updates, a ring
 	next int             // the oldest of them
 }
 
-// allow reports whether an event is allowed now, and counts it then.
+// allow reports whether an update is allowed now, and counts it then.
 func (l *limiter) allow(now time.Time) bool {
 	if now.Sub(l.at[l.next]) < time.Second {
 		return false

@@ -19,7 +19,7 @@ const (
 	nameLength = 12
 )
 
-// Listener receives the events that a filter selects. It is not safe for concurrent use.
+// Listener receives the updates that a filter selects. It is not safe for concurrent use.
 type Listener struct {
 	hub          *Hub
 	name         string
@@ -29,7 +29,7 @@ type Listener struct {
 	limit        limiter
 	publishers   map[string]progress
 	skipped      uint64    // and not yet returned
-	returned     time.Time // when Next last returned a number of skipped events
+	returned     time.Time // when Next last returned a number of skipped updates
 }
 
 // progress is what a listener has seen of a publisher.
@@ -38,7 +38,7 @@ type progress struct {
 	matched count
 }
 
-// Listen returns a listener for the events that happen from now on. Close it. Errors: *capacity.FullError, and those
+// Listen returns a listener for the updates that happen from now on. Close it. Errors: *capacity.FullError, and those
 // of the store.
 func (h *Hub) Listen(ctx context.Context, filter Filter) (*Listener, error) {
 	holder := capacity.Holder{Namespace: filter.Namespace}
@@ -67,7 +67,7 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 		_, l.position, err = l.hub.tail.ReadTail(ctx, l.announcement, 0)
 	}
 	if err != nil {
-		return fmt.Errorf("listen to live events: %w", err)
+		return fmt.Errorf("listen to live updates: %w", err)
 	}
 	return nil
 }
@@ -75,40 +75,40 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 // Close ends the use of the listener, and withdraws its announcement.
 func (l *Listener) Close() { l.leave() }
 
-// Next returns the events since the last call, and at most once a second the number of those that were skipped. Call it
+// Next returns the updates since the last call, and at most once a second the number of those that were skipped. Call it
 // every ReadEvery.
-func (l *Listener) Next(ctx context.Context) (events []Event, skipped uint64, err error) {
+func (l *Listener) Next(ctx context.Context) (updates []Update, skipped uint64, err error) {
 	for range store.MaxTailMessages / store.TailReadMessages {
 		var messages [][]byte
 		messages, l.position, err = l.hub.tail.ReadTail(ctx, l.announcement, l.position)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read live events: %w", err)
+			return nil, 0, fmt.Errorf("read live updates: %w", err)
 		}
 		for _, text := range messages {
-			events = l.read(text, events)
+			updates = l.read(text, updates)
 		}
 		if len(messages) < store.TailReadMessages {
 			break
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) }) // of several processes
+	slices.SortStableFunc(updates, func(a, b Update) int { return a.At.Compare(b.At) }) // of several processes
 	if now := time.Now(); l.skipped > 0 && now.Sub(l.returned) >= time.Second {
 		skipped, l.skipped, l.returned = l.skipped, 0, now
 		l.hub.skipped.Add(skipped)
 	}
-	return events, skipped, nil
+	return updates, skipped, nil
 }
 
-// read appends the listener's events in a message.
-func (l *Listener) read(text []byte, events []Event) []Event {
+// read appends the listener's updates in a message.
+func (l *Listener) read(text []byte, updates []Update) []Update {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
-		return events // of another version
+		return updates // of another version
 	}
 	seen := l.publishers[m.From]
 	matched := m.Matched[l.name]
 	if m.N <= seen.n || matched.N == 0 {
-		return events // repeated, or for others
+		return updates // repeated, or for others
 	}
 	l.skipped += matched.N
 	if matched.Since == seen.matched.Since { // else the publisher had not heard of this listener for a while
@@ -116,14 +116,14 @@ func (l *Listener) read(text []byte, events []Event) []Event {
 	}
 	l.publishers[m.From] = progress{m.N, matched}
 	now := time.Now()
-	for i := range m.Events {
-		var e Event
-		if !slices.Contains(m.Events[i].To, l.name) || json.Unmarshal(m.Events[i].Event, &e) != nil ||
+	for i := range m.Updates {
+		var e Update
+		if !slices.Contains(m.Updates[i].To, l.name) || json.Unmarshal(m.Updates[i].Update, &e) != nil ||
 			!l.limit.allow(now) {
 			continue
 		}
-		events = append(events, e)
+		updates = append(updates, e)
 		l.skipped--
 	}
-	return events
+	return updates
 }

@@ -43,7 +43,7 @@
 //	ringback_waiting_requests          gauge      -                               requests  process
 //	ringback_max_waiting_requests      gauge      -                               requests  process
 //	ringback_stream_clients            gauge      -                               clients   process
-//	ringback_stream_skipped_total      counter    -                               events    process
+//	ringback_stream_skipped_total      counter    -                               updates   process
 //	ringback_log_lines_dropped_total   counter    -                               lines     process
 //	ringback_build_info                gauge      version,go                      1         process
 //

@@ -28,7 +28,7 @@ type Source interface {
 	OtherStores(ctx context.Context) []store.Readiness
 	// State returns the pool's state; zero without a pool.
 	State() pool.State
-	// LiveTail returns the number of clients that watch live events, and of the events that were skipped for them.
+	// LiveTail returns the number of clients that watch live updates, and of the updates that were skipped for them.
 	LiveTail() (listeners int, skipped uint64)
 	// LeaseClients returns the number of clients that wait for jobs of pulled topics.
 	LeaseClients() int
@@ -77,9 +77,9 @@ var (
 	waitingDesc = prometheus.NewDesc("ringback_waiting_requests",
 		"Requests of this process that wait for the end of a job.", nil, nil)
 	streamClientsDesc = prometheus.NewDesc("ringback_stream_clients",
-		"Clients of this process that watch live events.", nil, nil)
+		"Clients of this process that watch live updates.", nil, nil)
 	streamSkippedDesc = prometheus.NewDesc("ringback_stream_skipped_total",
-		"Live events that were not sent to clients of this process, because they were too many, or a client was too "+
+		"Live updates that were not sent to clients of this process, because they were too many, or a client was too "+
 			"slow.", nil, nil)
 	leaseClientsDesc = prometheus.NewDesc("ringback_lease_clients",
 		"Clients of this process that wait for jobs of pulled topics.", nil, nil)

@@ -68,8 +68,8 @@ var (
 	StopWork   = allow("work.stop", operators)
 
 	ReadStats = allow("stats.read", readers)
-	// WatchEvents watches attempts and changes live.
-	WatchEvents = allow("stream.read", readers)
+	// WatchUpdates watches attempts and changes live.
+	WatchUpdates = allow("stream.read", readers)
 
 	ReadTopic   = allow("topic.read", readers)
 	ChangeTopic = allow("topic.change", admins)

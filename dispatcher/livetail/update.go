@@ -9,8 +9,8 @@ import (
 	"github.com/ringback/ringback/policy"
 )
 
-// Event is an attempt or a change. Its JSON form is what processes send each other.
-type Event struct {
+// Update is an attempt or a change. Its JSON form is what processes send each other.
+type Update struct {
 	At        time.Time         `json:"at"`
 	Namespace string            `json:"namespace"`
 	Topic     string            `json:"topic"`
@@ -43,8 +43,8 @@ const (
 	Resumed ChangeKind = "resumed" // of a topic or a lane
 )
 
-// verdict returns the verdict that the event has for a filter.
-func (e *Event) verdict() string {
+// verdict returns the verdict that the update has for a filter.
+func (e *Update) verdict() string {
 	switch {
 	case e.Attempt != nil:
 		return e.Attempt.Verdict
@@ -55,7 +55,7 @@ func (e *Event) verdict() string {
 	}
 }
 
-// Filter selects events of a namespace. Empty fields select all.
+// Filter selects updates of a namespace. Empty fields select all.
 type Filter struct {
 	Namespace string `json:"namespace"`
 	// Topic is the name of a topic; empty: all but Ringback's own.
@@ -68,8 +68,8 @@ type Filter struct {
 	Verdict string `json:"verdict,omitempty"`
 }
 
-// match reports whether the filter selects an event.
-func (f *Filter) match(e *Event) bool {
+// match reports whether the filter selects an update.
+func (f *Filter) match(e *Update) bool {
 	return e.Namespace == f.Namespace &&
 		(e.Topic == f.Topic || f.Topic == "" && !job.IsReserved(e.Topic)) && f.Topics.Match(e.Topic) &&
 		(f.Lane == "" || e.Lane == f.Lane || e.Lane == "") &&
@@ -86,19 +86,19 @@ type announcement struct {
 type message struct {
 	From string `json:"from"` // the publisher
 	N    uint64 `json:"n"`    // of the publisher's messages, from 1: a repeated one has the same number
-	// Matched counts for each listener the events that it wants. Those that it did not get were skipped.
+	// Matched counts for each listener the updates that it wants. Those that it did not get were skipped.
 	Matched map[string]count `json:"matched"`
-	Events  []addressedEvent `json:"events,omitempty"`
+	Updates  []addressedUpdate `json:"updates,omitempty"`
 }
 
-// count is a number of events that a publisher has counted since its message with the number Since.
+// count is a number of updates that a publisher has counted since its message with the number Since.
 type count struct {
 	Since uint64 `json:"since"`
 	N     uint64 `json:"n"`
 }
 
-// addressedEvent is an event for some listeners.
-type addressedEvent struct {
+// addressedUpdate is an update for some listeners.
+type addressedUpdate struct {
 	To    []string        `json:"to"`
-	Event json.RawMessage `json:"event"`
+	Update json.RawMessage `json:"update"`
 }
