@@ -36,5 +36,5 @@ var figures = []figure{
 	{"beside", "deliveries a second while other jobs wait", beside, false, false},
 	{"page", "lists of jobs, and lateness of new ones, while others wait", pages, false, false},
 	{"start", "start on waiting jobs, and size of the program", starts, false, false},
-	{"soak", "half of the largest rate for half an hour on each engine", soak, false, true},
+	{"soak", "many lanes for half an hour on each engine, a tenth of which fails", soak, false, true},
 }

@@ -576,9 +576,9 @@ data: {"skipped": 1250}
 	r := run(t, []string{"tail", "--failed", "--label", "c=1", "--topic", "t", "--count", "2"}, events)
 	require.Zero(t, r.code)
 	require.Equal(t,
-		"08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more events\n", r.stdout)
+		"08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more updates\n", r.stdout)
 	require.Equal(t, []string{"GET /v1/stream?topic=t"}, r.requests)
-	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.event, .id]"}, events)
+	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.update, .id]"}, events)
 	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)
 	r = run(t, []string{"tail"},
 		says(200, "event: problem\ndata: {\"code\": \"token_expired\", \"status\": 401, \"detail\": \"d\"}\n\n"))
@@ -825,6 +825,7 @@ func TestCommands_CoverTheAPI(t *testing.T) {
 		// Without a command: ringback api makes these requests.
 		"POST /v1/topics/{topic}/lease":  "consumers lease jobs",
 		"POST /v1/leases":                "consumers settle them",
+		"POST /v1/events/batch":          "programs send many",
 		"GET /v1/topics/{topic}/history": "for charts",
 		"GET /v1/version":                "", "GET /healthz": "", "GET /metrics": "", "GET /problems": "", "GET /": "",
 		"GET /openapi.json": "", "GET /openapi.yaml": "",

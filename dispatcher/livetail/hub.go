@@ -50,13 +50,13 @@ type Hub struct {
 
 	mu       sync.Mutex
 	round    uint64             // grows when an answer to who listens is out of date
-	early    []Update            // for readers that are not known yet
+	early    []Update           // for readers that are not known yet
 	lost     map[string]uint64  // updates of each namespace that early had no room for
 	readers  map[string]*reader // by announcement
 	messages uint64
-	updates   []addressedUpdate // of the next message
-	bytes    int              // of updates
-	pending  bool             // the next message has something to say
+	updates  []addressedUpdate // of the next message
+	bytes    int               // of updates
+	pending  bool              // the next message has something to say
 
 	skipped atomic.Uint64
 }

@@ -452,7 +452,7 @@ func TestFilter_Selects(t *testing.T) {
 	paused := livetail.Update{Namespace: "default", Topic: "orders", Change: livetail.Change{Kind: livetail.Paused}}
 	for name, c := range map[string]struct {
 		filter livetail.Filter
-		update  livetail.Update
+		update livetail.Update
 		want   bool
 	}{
 		"everything":    {livetail.Filter{}, attempt("orders", "a", "x", "again"), true},

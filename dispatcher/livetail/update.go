@@ -87,8 +87,8 @@ type message struct {
 	From string `json:"from"` // the publisher
 	N    uint64 `json:"n"`    // of the publisher's messages, from 1: a repeated one has the same number
 	// Matched counts for each listener the updates that it wants. Those that it did not get were skipped.
-	Matched map[string]count `json:"matched"`
-	Updates  []addressedUpdate `json:"updates,omitempty"`
+	Matched map[string]count  `json:"matched"`
+	Updates []addressedUpdate `json:"updates,omitempty"`
 }
 
 // count is a number of updates that a publisher has counted since its message with the number Since.
@@ -99,6 +99,6 @@ type count struct {
 
 // addressedUpdate is an update for some listeners.
 type addressedUpdate struct {
-	To    []string        `json:"to"`
+	To     []string        `json:"to"`
 	Update json.RawMessage `json:"update"`
 }

@@ -113,6 +113,9 @@ var calls = map[string]func(ctx context.Context, s store.Store){
 	"list_lanes": func(ctx context.Context, s store.Store) {
 		_, _ = store.ListLanes(ctx, s.Shards()[0], "default", "orders", "", 1)
 	},
+	"list_lane_changes": func(ctx context.Context, s store.Store) {
+		_, _ = s.Shards()[0].ListChanges(ctx, store.KindLane, 0)
+	},
 	"Permit": func(ctx context.Context, s store.Store) { _, _ = s.Shards()[0].Permit(ctx, store.NewToken(), nil) },
 	"Alarm": func(ctx context.Context, s store.Store) {
 		_, _ = s.Shards()[0].Alarm(ctx, store.NewToken(), store.Alarm{Namespace: "default", Topic: "orders"})
