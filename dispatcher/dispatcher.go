@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringback/ringback/carrier"
 	"github.com/ringback/ringback/dispatcher/documents"
+	"github.com/ringback/ringback/dispatcher/events"
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/dispatcher/livetail"
 	"github.com/ringback/ringback/dispatcher/obstacles"
@@ -97,6 +98,7 @@ type Dispatcher struct {
 	quit        chan struct{} // closed by Close
 	ended       chan struct{} // closed when Run has ended, or never will begin
 	schedules   *schedules.Service
+	events      *events.Service
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry
@@ -153,6 +155,7 @@ func New(opts Options) (*Dispatcher, error) {
 	})
 	d.puller = d.newPuller()
 	d.schedules = d.newSchedules()
+	d.events = d.newEvents()
 	finding := obstacles.Options{Store: d.store.Router, Policies: d.policies, Sealer: d.sealer, Logger: d.log}
 	if opts.RegisterOnly {
 		finding.NoKey = !opts.Seal.Encrypts()

@@ -40,14 +40,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		}
 		newJobs, at = append(newJobs, newJob), append(at, i)
 	}
-	reservations, over := d.quotas.Reserve(ctx, newJobs)
-	if len(over) > 0 {
-		newJobs, at = leaveOut(newJobs, at, over, results)
-	}
-	inserted := d.store.Insert(ctx, newJobs)
-	for _, r := range reservations {
-		r.Release(newJobs, inserted)
-	}
+	newJobs, at, inserted := d.insert(ctx, newJobs, at, results)
 	for k, r := range inserted {
 		switch {
 		case r.Err != nil:
@@ -65,6 +58,25 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 		d.opts.Tracer.Registered(ctx, results)
 	}
 	return results
+}
+
+// insert inserts jobs within the quotas of their namespaces, and sets the results of those beyond, which at has the
+// places of. It returns the others, with their places, and what was inserted.
+func (d *Dispatcher) insert(
+	ctx context.Context, jobs []store.NewJob, at []int, results []store.RoutedResult,
+) (left []store.NewJob, leftAt []int, inserted []store.RoutedResult) {
+	reservations, over := d.quotas.Reserve(ctx, jobs)
+	if len(over) > 0 {
+		jobs, at = leaveOut(jobs, at, over, results)
+	}
+	inserted = d.store.Insert(ctx, jobs)
+	for _, r := range reservations {
+		r.Release(jobs, inserted)
+	}
+	for k, r := range inserted {
+		results[at[k]] = r
+	}
+	return jobs, at, inserted
 }
 
 // leaveOut removes the jobs with an error from a registration, and sets their results.

@@ -14,7 +14,10 @@ func (d *Dispatcher) newRunner() *internaljobs.Runner {
 	w := &work.Worker{Jobs: d.store, Changes: workChanges{d}, Observe: d.opts.ObserveWork, Logger: d.log}
 	return internaljobs.New(internaljobs.Options{
 		Store: d.opts.Store, Grace: d.opts.Grace, Logger: d.log,
-		Handlers: map[string]internaljobs.Handler{job.WorkTopic: w.Step, job.ScheduleTopic: d.schedules.Step},
+		Handlers: map[string]internaljobs.Handler{
+			job.WorkTopic: w.Step, job.ScheduleTopic: d.schedules.Step, job.EventTopic: d.events.Step,
+		},
+		AtOnce: map[string]int{job.EventTopic: eventsAtOnce},
 	})
 }
 

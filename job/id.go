@@ -2,6 +2,7 @@ package job
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
 	"strconv"
@@ -60,11 +61,18 @@ const (
 	WorkIDPrefix     = reservedIDPrefix + "work:"
 	ScheduleIDPrefix = reservedIDPrefix + "schedule:"
 	tickIDPrefix     = reservedIDPrefix + "s:"
+	// EventIDPrefix is followed by the id of an event, which has no colon.
+	EventIDPrefix = reservedIDPrefix + "event:"
+	// EventJobIDPrefix is that of the jobs that an event makes for lanes.
+	EventJobIDPrefix = reservedIDPrefix + "e:"
 )
 
 // IsInternalID reports whether an id is that of an internal job, whose body is Ringback's own. Such ids end with a
-// generated one; those of callbacks, which may have the same prefix, with a time.
+// generated one, or with that of an event; those of callbacks, which may have the same prefix, with two numbers.
 func IsInternalID(id string) bool {
+	if event, ok := strings.CutPrefix(id, EventIDPrefix); ok {
+		return !strings.Contains(event, ":")
+	}
 	return (strings.HasPrefix(id, WorkIDPrefix) || strings.HasPrefix(id, ScheduleIDPrefix)) &&
 		len(id)-strings.LastIndexByte(id, ':')-1 == idLength
 }
@@ -72,6 +80,25 @@ func IsInternalID(id string) bool {
 // TickID returns the id of the job of a schedule's tick, so that a tick has one job.
 func TickID(schedule string, at time.Time) string {
 	return tickIDPrefix + schedule + ":" + strconv.FormatInt(at.Unix(), 10)
+}
+
+// EventOf returns the id of the event that a job is for, by its id and its queue; empty for other jobs.
+func EventOf(id string, q Queue) string {
+	rest, ok := strings.CutPrefix(id, EventJobIDPrefix)
+	event, lane, _ := strings.Cut(rest, ":")
+	if !ok || len(lane) < eventLaneHash || IsReserved(q.Topic) {
+		return ""
+	}
+	return event
+}
+
+// eventLaneHash is the length of what stands for the lane in the id of an event's job.
+const eventLaneHash = 26
+
+// EventJobID returns the id of an event's job for a lane, so that a lane has one job of an event.
+func EventJobID(event, lane string) string {
+	sum := sha256.Sum256([]byte(lane))
+	return EventJobIDPrefix + event + ":" + idEncoding.EncodeToString(sum[:16])
 }
 
 // ScheduledAt returns the tick that a job is for, by its id and its queue; ok is false for other jobs.

@@ -26,11 +26,12 @@ const (
 const MainStore = "main"
 
 // CallbackTopic is the topic of callbacks, WorkTopic that of the jobs that do bulk work, ScheduleTopic that of the jobs
-// that make the ticks of schedules. All are reserved.
+// that make the ticks of schedules, EventTopic that of events. All are reserved.
 const (
 	CallbackTopic = "_callbacks"
 	WorkTopic     = "_work"
 	ScheduleTopic = "_schedules"
+	EventTopic    = "_events"
 )
 
 // IsReserved reports whether a topic is reserved for jobs that Ringback creates, as those with the prefix _ are:
@@ -50,6 +51,9 @@ const (
 
 // Kinds returns the kinds of jobs that Ringback creates.
 func Kinds() []string { return []string{KindCallback, KindBacklog, KindWork, KindSchedule} }
+
+// LabelEvent is the label of an event and its jobs with the type.
+const LabelEvent = "rb.event"
 
 // LabelTopic is the label of a callback with the name of its subject's topic, whose secrets sign it.
 const LabelTopic = "rb.topic"

@@ -46,6 +46,9 @@ func (r *Request) HeaderAt(now time.Time) (map[string][]string, error) {
 	if at, ok := ScheduledAt(r.Ref.ID, r.Queue); ok {
 		h["Ringback-Scheduled-At"] = []string{strconv.FormatInt(at.UnixMilli(), 10)}
 	}
+	if event := EventOf(r.Ref.ID, r.Queue); event != "" {
+		h["Ringback-Event"], h["Ringback-Event-Id"] = []string{r.Labels[LabelEvent]}, []string{event}
+	}
 	if r.ContentType != "" {
 		h["Content-Type"] = values[5:6:6]
 	}

@@ -32,6 +32,8 @@ const (
 	MaxShare = 10_000
 	// MaxIDWindow bounds policy.Topic.IDWindow.
 	MaxIDWindow = 365 * day
+	// maxEventID bounds the id of an event, so that the ids of its jobs are valid.
+	maxEventID = 40
 )
 
 // day is 24 hours, independent of the calendar.
@@ -77,6 +79,18 @@ var checks = map[string]struct {
 		"must be a media type of at most 255 characters, without line breaks and control characters",
 	},
 	"status":     {isStatus, `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`},
+	"event_type": {
+		policy.IsEventType,
+		"must be 1 to 128 of A-Z a-z 0-9 _ and -, in parts between full stops, such as order.paid",
+	},
+	"event_pattern": {
+		policy.IsEventPattern,
+		"must be a type of events such as order.paid, in which a part may be * and the last one **, of at most 128 characters",
+	},
+	"event_id": {
+		func(s string) bool { return consistsOf(s, maxEventID, "_-") },
+		"must be 1 to 40 of A-Z a-z 0-9 _ and - (leave it out to be given one)",
+	},
 	"any_status": {isAnyStatus, `must be a status of 200 to 599 such as "200", or a class such as "2xx"`},
 	"mark":       {isMark, markRule},
 	"answer": {

@@ -29,7 +29,7 @@ func Validate(n New, now time.Time) []FieldError {
 	if len(n.Body) > MaxBody {
 		errs = append(errs, FieldError{"/body", fmt.Sprintf("must be at most %d B", MaxBody)})
 	}
-	errs = append(errs, checkLabels(n.Labels)...)
+	errs = append(errs, checkLabels("/labels", n.Labels)...)
 	if n.Delay != 0 && !n.RunAt.IsZero() {
 		errs = append(errs, MutuallyExclusive("/run_at", "delay"))
 	}
@@ -83,7 +83,8 @@ func ValidateTopic(t policy.Topic) []FieldError {
 
 // ValidateLane returns all invalid fields of a lane's settings under their names in the API.
 func ValidateLane(l policy.Lane) []FieldError {
-	return append(Check(l), checkHeaders("/headers", l.Headers, true)...)
+	errs := append(Check(l), checkHeaders("/headers", l.Headers, true)...)
+	return append(errs, checkLabels("/subscribe_labels", l.SubscribeLabels)...)
 }
 
 // checkCallbacks validates the callbacks of a job's end.
@@ -207,20 +208,20 @@ func checkTime(field string, t, now time.Time, ahead time.Duration, years string
 }
 
 // checkLabels validates labels.
-func checkLabels(labels map[string]string) []FieldError {
+func checkLabels(at string, labels map[string]string) []FieldError {
 	if len(labels) > MaxLabels { // report no further errors
-		return []FieldError{{"/labels", fmt.Sprintf("must be at most %d", MaxLabels)}}
+		return []FieldError{{at, fmt.Sprintf("must be at most %d", MaxLabels)}}
 	}
 	var errs []FieldError
 	for key, value := range labels {
 		if !IsTopic(key) || strings.HasPrefix(key, "rb.") {
 			errs = append(errs, FieldError{
-				JSONPointer("/labels", key),
+				JSONPointer(at, key),
 				"must have a name of 1 to 64 of A-Z a-z 0-9 . _ and -, not beginning with rb.",
 			})
 		}
 		if len(value) > 256 || strings.IndexByte(value, 0) >= 0 {
-			errs = append(errs, FieldError{JSONPointer("/labels", key), "must be text of at most 256 B, without NUL"})
+			errs = append(errs, FieldError{JSONPointer(at, key), "must be text of at most 256 B, without NUL"})
 		}
 	}
 	return sortFieldErrors(errs)

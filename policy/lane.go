@@ -11,6 +11,7 @@ type Lane struct {
 	//
 	// Names are canonical.
 	Headers map[string][]string `json:"headers,omitempty" api:"headers"`
+	Subscription
 	// Secrets sign the lane's attempts instead of the topic's.
 	Secrets []Secret `json:"secrets,omitempty"`
 	// LaneConcurrency is the number of attempts in flight, all processes together. Default: the topic's.
@@ -55,7 +56,7 @@ const MaxPauseNote = 500
 func (l Lane) IsZero() bool {
 	return l.URL == "" && len(l.Headers) == 0 && len(l.Secrets) == 0 && l.LaneConcurrency == 0 &&
 		l.LaneRate == Rate{} && !l.Ordered &&
-		!l.Paused && l.ManagedBy == ""
+		!l.Paused && l.ManagedBy == "" && l.Subscription.IsZero()
 }
 
 // Secret is a signing secret. Its value is in its stored form: encrypted if the installation has a secret key.

@@ -62,7 +62,9 @@ type Set[T any] struct {
 }
 
 // Get returns the value of a document; zero: there is none.
-func (s *Set[T]) Get(namespace, name string) T { return s.Values[Name{Namespace: namespace, Name: name}] }
+func (s *Set[T]) Get(namespace, name string) T {
+	return s.Values[Name{Namespace: namespace, Name: name}]
+}
 
 // Revision is that of the newest document; -1: none were ever loaded.
 func (s *Set[T]) Revision() int64 { return s.revision }

@@ -32,7 +32,7 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 		var err error
 		holder := capacity.Holder{Namespace: l.queue.Namespace}
 		if claimCtx.Err() == nil && l.r.workers.Acquire(claimCtx, holder, 1) == nil {
-			found, err = l.runOne(claimCtx, stepCtx, settleCtx, token)
+			found, err = l.runSome(claimCtx, stepCtx, settleCtx, token)
 			l.r.workers.Release(holder, 1)
 		}
 		switch {
@@ -58,9 +58,9 @@ func (l *queueLoop) run(claimCtx, stepCtx, settleCtx context.Context) {
 	}
 }
 
-// runOne claims a job and makes a step of it; found: there was one. An error is one of the claim. The end of claimCtx
+// runSome claims jobs and makes a step of each; found: there was one. An error is one of the claim. The end of claimCtx
 // does not cancel a claim, which may have taken effect: what it claims is released.
-func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
+func (l *queueLoop) runSome(claimCtx, stepCtx, settleCtx context.Context, token store.Token) (found bool, err error) {
 	started := time.Now()
 	var claimed store.ClaimResult
 	err = store.Call(settleCtx, func(ctx context.Context) (err error) {
@@ -70,27 +70,41 @@ func (l *queueLoop) runOne(claimCtx, stepCtx, settleCtx context.Context, token s
 	if err != nil || len(claimed.Jobs) == 0 {
 		return false, err
 	}
-	j := &claimed.Jobs[0]
-	leased, endLease := context.WithDeadline(settleCtx, started.Add(j.LeaseFor))
+	leased, endLease := context.WithDeadline(settleCtx, started.Add(claimed.Jobs[0].LeaseFor))
 	defer endLease()
-	l.settle(leased, l.settlement(claimCtx, stepCtx, j))
+	settlements := make([]store.Settlement, len(claimed.Jobs))
+	for i := range claimed.Jobs {
+		j := &claimed.Jobs[i]
+		if i > 0 && time.Since(started) > atOnceTime {
+			settlements[i] = release(j)
+		} else {
+			settlements[i] = l.settlement(claimCtx, stepCtx, j)
+		}
+	}
+	l.settle(leased, settlements)
 	return true, nil
 }
 
-// claimRequest asks for one job.
+// claimRequest asks for the first jobs.
 func (l *queueLoop) claimRequest() *store.ClaimRequest {
+	n := max(1, l.r.opts.AtOnce[l.queue.Topic])
 	return &store.ClaimRequest{
-		Queues: []store.QueueClaim{{Queue: l.queue, Max: 1, Timeout: StepTimeout}}, Max: 1, MaxBytes: job.MaxBody,
+		Queues: []store.QueueClaim{{Queue: l.queue, Max: n, Timeout: StepTimeout}}, Max: n, MaxBytes: job.MaxBody,
 		Margin: store.LeaseMargin,
 	}
 }
 
-// settle writes a settlement. While the store is unavailable it tries again until ctx ends: then the lease is over, and
-// the job is due again.
-func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
+// release returns the settlement that makes a job due again at once.
+func release(j *store.ClaimedJob) store.Settlement {
+	return store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Again}}
+}
+
+// settle writes settlements. While the store is unavailable it tries again until ctx ends: then the leases are over, and
+// the jobs are due again.
+func (l *queueLoop) settle(ctx context.Context, all []store.Settlement) {
 	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Log: l.r.log}
-	exchange.Settle(ctx, l.r.owner.NewToken(), []store.Settlement{s}, func(_ int, err error) {
-		switch {
+	exchange.Settle(ctx, l.r.owner.NewToken(), all, func(i int, err error) {
+		switch s := &all[i]; {
 		case err == nil:
 		case errors.Is(err, store.ErrLeaseLost):
 			l.r.log.Warn("settlement rejected, step is repeated", "job", s.Ref.ID, "topic", s.Queue.Topic, "err", err)
@@ -103,7 +117,7 @@ func (l *queueLoop) settle(ctx context.Context, s store.Settlement) {
 
 // settlement makes a step of a job and returns its settlement. No attempt is recorded.
 func (l *queueLoop) settlement(claimCtx, stepCtx context.Context, j *store.ClaimedJob) store.Settlement {
-	s := store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Again}}
+	s := release(j)
 	if claimCtx.Err() != nil {
 		return s // due again at once, for another process
 	}

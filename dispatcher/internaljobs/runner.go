@@ -27,13 +27,19 @@ type Step struct {
 	Outbox []store.NewJob
 }
 
-// StepTimeout bounds one step.
-const StepTimeout = 10 * time.Second
+const (
+	// StepTimeout bounds one step.
+	StepTimeout = 10 * time.Second
+	// atOnceTime is the time after which no more steps are made of jobs that were claimed at once.
+	atOnceTime = 2 * time.Second
+)
 
 // Options configures a Runner.
 type Options struct {
 	Store    store.Store
 	Handlers map[string]Handler // by topic
+	// AtOnce is how many jobs of a queue are claimed and settled in one call, by topic; none: one.
+	AtOnce map[string]int
 	// Workers is the number of steps in progress, from 1; zero: that of capacity.InternalSteps.
 	Workers int
 	// Grace bounds the time that Run takes to end; zero: 30 s. Steps are cancelled after half of it.

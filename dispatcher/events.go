@@ -1,0 +1,96 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/ringback/ringback/dispatcher/events"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/store"
+)
+
+// eventsAtOnce is how many events of a topic are expanded in one exchange with the store.
+const eventsAtOnce = 64
+
+// newEvents returns the events of the store.
+func (d *Dispatcher) newEvents() *events.Service {
+	return &events.Service{
+		Jobs: d.store, Registrar: registrar{d},
+		Subscriptions: events.NewSubscriptions(d.opts.Store.Shards(), d.log),
+	}
+}
+
+// InsertJobs registers internal jobs within the quotas of their namespaces.
+func (r registrar) InsertJobs(ctx context.Context, jobs []store.NewJob) []store.RoutedResult {
+	results, at := make([]store.RoutedResult, len(jobs)), make([]int, len(jobs))
+	for i := range at {
+		at[i] = i
+	}
+	r.d.insert(ctx, jobs, at, results)
+	return results
+}
+
+// Seal seals the secret headers of a job's callbacks.
+func (r registrar) Seal(n *job.New) { r.d.sealer.SealCallbacks(&n.OnDelivered, &n.OnDead) }
+
+// SendEvents registers events of a namespace, and returns a result for each. Their jobs must have passed job.Validate.
+// actor is the name of the client. Errors: *job.InvalidError, *job.UndeclaredTopicError, *job.TakenError,
+// *job.QuotaError, store.ErrUnavailable.
+func (d *Dispatcher) SendEvents(
+	ctx context.Context, namespace, actor string, all []store.EventSpec,
+) []store.SentEvent {
+	results := make([]store.SentEvent, len(all))
+	good, at := make([]store.EventSpec, 0, len(all)), make([]int, 0, len(all))
+	topics := d.newLookup()
+	for i, e := range all {
+		if results[i].Err = d.checkEvent(ctx, topics, namespace, &e); results[i].Err == nil {
+			good, at = append(good, e), append(at, i)
+		}
+	}
+	for k, sent := range d.events.Send(ctx, namespace, actor, good) {
+		results[at[k]] = sent
+	}
+	return results
+}
+
+// checkEvent checks an event, and completes it.
+func (d *Dispatcher) checkEvent(ctx context.Context, topics *lookup, namespace string, e *store.EventSpec) error {
+	if e.Job.Topic == "" {
+		e.Job.Topic = job.DefaultTopic
+	}
+	if d.opts.Declared {
+		_, found, err := topics.Find(ctx, namespace, e.Job.Topic)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return &job.UndeclaredTopicError{Topic: e.Job.Topic}
+		}
+	}
+	if err := d.checkCallbacks(e.Job.OnDelivered, e.Job.OnDead); err != nil {
+		return err
+	}
+	return nil
+}
+
+// PreviewEvent returns an event as it would be sent now. Errors as for SendEvents.
+func (d *Dispatcher) PreviewEvent(
+	ctx context.Context, namespace, actor string, e store.EventSpec,
+) (store.Event, error) {
+	if err := d.checkEvent(ctx, d.newLookup(), namespace, &e); err != nil {
+		return store.Event{}, err
+	}
+	return d.events.Preview(ctx, namespace, actor, e)
+}
+
+// ListEvents returns a page of the events that shown selects, in the order of the filter, whose topic is theirs. The page
+// has no Jobs.
+func (d *Dispatcher) ListEvents(
+	ctx context.Context, filter store.Filter, shown func(*store.Event) bool,
+) ([]store.Event, store.Page, error) {
+	return d.events.List(ctx, filter, shown)
+}
+
+// Event returns an event with the states of its jobs. Error: store.ErrNotFound.
+func (d *Dispatcher) Event(ctx context.Context, namespace, id string) (store.Event, error) {
+	return d.events.Get(ctx, namespace, id)
+}

@@ -1,0 +1,277 @@
+// Package events makes one job of an event for each lane of its topic that subscribes to it.
+//
+//	Send ─▶ an internal job with the event and its lanes ─▶ Step: jobs to the outbox, in parts ─▶ carrier ─▶ their queues
+//
+// An event is an internal job, in the queue of its topic's events. Its steps write the jobs to the outbox in the same
+// settlement that notes how far it is, so that each lane gets one job whatever crashes, and the event ends with the last
+// part. It is kept as long as delivered jobs of its topic's events are. Jobs have ids that follow from the event and the
+// lane.
+//
+// The lanes are those that subscribe when the event is due: of one that is due at once, when it is sent.
+package events
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/internaljobs"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+const (
+	// partJobs and partBytes bound the jobs of a step, and their bodies together.
+	partJobs  = store.MaxEventLanes
+	partBytes = 4 << 20
+	// maxRefused bounds the lanes whose refusal is kept.
+	maxRefused = 20
+	// maxReason bounds the reason of a refusal, in bytes.
+	maxReason = 300
+	// minQuotaWait and maxQuotaWait bound the time to the next step after one whose jobs exceeded a quota.
+	minQuotaWait, maxQuotaWait = time.Second, time.Minute
+)
+
+// Jobs is the part of the store that holds events.
+type Jobs interface {
+	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	List(ctx context.Context, filter store.Filter) (store.Page, error)
+	StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error)
+	ShardOf(q job.Queue) int
+}
+
+// Registrar registers events, and prepares their jobs as a registration would.
+type Registrar interface {
+	// InsertJobs registers internal jobs within the quotas of their namespaces.
+	InsertJobs(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
+	// PrepareJobs prepares jobs. With an error it returns those before the first that was refused.
+	PrepareJobs(ctx context.Context, jobs []job.New) ([]store.NewJob, error)
+	// Seal seals the secrets of a job that is stored as a part of an event.
+	Seal(n *job.New)
+}
+
+// Service sends, expands and shows the events of a store. It is safe for concurrent use.
+type Service struct {
+	Jobs          Jobs
+	Registrar     Registrar
+	Subscriptions *Subscriptions
+	Logger        *slog.Logger
+}
+
+// progress is the body of an event's internal job.
+type progress struct {
+	store.EventSpec
+
+	// Lanes are those that get a job, in order; nil: they are found by steps, in order of name after the last one.
+	Lanes []string `json:"lanes,omitempty"`
+	Last  string   `json:"last,omitempty"`
+	// Made are the lanes that got a job, up to store.MaxEventLanes.
+	Made    []string             `json:"made,omitempty"`
+	Count   int64                `json:"count,omitempty"`
+	Refused []store.EventRefusal `json:"refused,omitempty"`
+}
+
+func queueOf(namespace, topic string) job.Queue {
+	return job.Queue{Namespace: namespace, Topic: job.EventTopic, Lane: topic}
+}
+
+func refOf(namespace, id string) job.Ref {
+	return job.Ref{Namespace: namespace, ID: job.EventIDPrefix + id}
+}
+
+// Send registers events of a namespace, and returns a result for each. actor is the name of the client. Errors:
+// *job.InvalidError, *job.TakenError, *job.QuotaError, store.ErrUnavailable.
+func (s *Service) Send(ctx context.Context, namespace, actor string, all []store.EventSpec) []store.SentEvent {
+	results := make([]store.SentEvent, len(all))
+	records := make([]store.NewJob, 0, len(all))
+	at := make([]int, 0, len(all))
+	for i := range all {
+		record, err := s.record(ctx, namespace, actor, all[i])
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		records, at = append(records, record), append(at, i)
+	}
+	for k, inserted := range s.Registrar.InsertJobs(ctx, records) {
+		r := &results[at[k]]
+		switch {
+		case inserted.Err != nil:
+			r.Err = inserted.Err
+		case inserted.Outcome == store.Conflict:
+			r.Err = &job.TakenError{ID: all[at[k]].ID}
+		default:
+			r.Event = decode(&inserted.Job)
+			r.Event.Known = inserted.Outcome == store.Existing
+		}
+	}
+	return results
+}
+
+// record returns the internal job of an event.
+func (s *Service) record(ctx context.Context, namespace, actor string, e store.EventSpec) (store.NewJob, error) {
+	q := queueOf(namespace, e.Job.Topic)
+	fingerprint := sha256.New()
+	if err := json.NewEncoder(fingerprint).Encode(&e); err != nil {
+		return store.NewJob{}, err
+	}
+	s.Registrar.Seal(&e.Job)
+	if e.ID == "" {
+		e.ID = job.NewID(time.Now(), s.Jobs.ShardOf(q))
+	}
+	p := progress{EventSpec: e}
+	if e.Job.Delay <= 0 && !e.Job.RunAt.After(time.Now()) {
+		lanes, err := s.lanes(ctx, namespace, &e)
+		if err != nil {
+			return store.NewJob{}, err
+		}
+		if size := len(lanes) * len(e.Job.Body); size > store.MaxEventBytes {
+			return store.NewJob{}, &job.InvalidError{Errors: []job.FieldError{{
+				Field:  "/body",
+				Detail: fmt.Sprintf("is too large for %d lanes: all copies together must be at most 64 MiB", len(lanes)),
+			}}}
+		}
+		if len(lanes) <= store.MaxEventLanes {
+			p.Lanes = append([]string{}, lanes...) // not nil
+		}
+	}
+	body, err := json.Marshal(&p)
+	if err != nil {
+		return store.NewJob{}, err
+	}
+	return store.NewJob{
+		New: job.New{Spec: job.Spec{
+			ID: job.EventIDPrefix + e.ID, Queue: q, CreatedBy: actor, BodyKind: job.BodyJSON, Body: body,
+			Labels: labelsOf(&e),
+		}, Delay: e.Job.Delay, RunAt: e.Job.RunAt},
+		Fingerprint: fingerprint.Sum(nil),
+	}, nil
+}
+
+// lanes returns the lanes that subscribe to an event, in order of name.
+func (s *Service) lanes(ctx context.Context, namespace string, e *store.EventSpec) ([]string, error) {
+	return s.Subscriptions.Find(ctx, namespace, e.Job.Topic, e.Type, e.Job.Labels)
+}
+
+// Preview returns an event as it would be sent now.
+func (s *Service) Preview(ctx context.Context, namespace, actor string, e store.EventSpec) (store.Event, error) {
+	e.Job.Delay, e.Job.RunAt = 0, time.Time{}
+	record, err := s.record(ctx, namespace, actor, e)
+	if err != nil {
+		return store.Event{}, err
+	}
+	lanes, err := s.lanes(ctx, namespace, &e)
+	now := job.Millis(time.Now())
+	found := decode(&job.Job{Spec: record.Spec, Progress: job.Progress{CreatedAt: now, FirstDueAt: now}})
+	found.Jobs, found.Lanes = int64(len(lanes)), lanesOf(found.ID, lanes[:min(len(lanes), store.MaxEventLanes)])
+	return found, err
+}
+
+// Step makes the next jobs of an event.
+func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.Step, error) {
+	var p progress
+	if err := json.Unmarshal(j.Body, &p); err != nil {
+		return internaljobs.Step{}, fmt.Errorf("read an event: %w", err)
+	}
+	left, err := s.left(ctx, j.Namespace, &p)
+	if err != nil {
+		return internaljobs.Step{}, err
+	}
+	part := left[:min(len(left), partJobs, max(1, partBytes/max(1, len(p.Job.Body))))]
+	made, wait, err := s.prepare(ctx, j, &p, part)
+	if err != nil {
+		return internaljobs.Step{}, err
+	}
+	step := internaljobs.Step{Outbox: made, Wait: wait, Done: wait == 0 && len(part) == len(left)}
+	step.Body, err = json.Marshal(&p)
+	return step, err
+}
+
+// left returns the lanes that have not been treated yet, in order of name.
+func (s *Service) left(ctx context.Context, namespace string, p *progress) ([]string, error) {
+	lanes := p.Lanes
+	if lanes == nil {
+		var err error
+		if lanes, err = s.lanes(ctx, namespace, &p.EventSpec); err != nil {
+			return nil, err
+		}
+	}
+	for i, lane := range lanes {
+		if lane > p.Last {
+			return lanes[i:], nil
+		}
+	}
+	return nil, nil
+}
+
+// prepare returns the jobs of lanes, and notes them. Lanes whose job is refused are noted, too. wait is set if a quota
+// is full: then the lanes from there on are left.
+func (s *Service) prepare(
+	ctx context.Context, j *store.ClaimedJob, p *progress, lanes []string,
+) (made []store.NewJob, wait time.Duration, err error) {
+	jobs := make([]job.New, len(lanes))
+	for i, lane := range lanes {
+		jobs[i] = p.newJob(j, lane)
+	}
+	for len(lanes) > 0 {
+		prepared, err := s.Registrar.PrepareJobs(ctx, jobs)
+		made = append(made, prepared...)
+		for _, lane := range lanes[:len(prepared)] {
+			p.Last = lane
+			if p.Count++; len(p.Made) < store.MaxEventLanes {
+				p.Made = append(p.Made, lane)
+			}
+		}
+		lanes, jobs = lanes[len(prepared):], jobs[len(prepared):]
+		if err == nil {
+			break
+		}
+		if over, ok := errors.AsType[*job.QuotaError](err); ok {
+			return made, min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
+		}
+		if !isRefused(err) {
+			return nil, 0, err
+		}
+		if p.Last = lanes[0]; len(p.Refused) < maxRefused {
+			p.Refused = append(p.Refused,
+				store.EventRefusal{Lane: lanes[0], Reason: policy.OneLine(err.Error(), maxReason)})
+		}
+		lanes, jobs = lanes[1:], jobs[1:]
+	}
+	return made, 0, nil
+}
+
+// isRefused reports whether an error of PrepareJobs is the same however often the step is repeated.
+func isRefused(err error) bool {
+	_, invalid := errors.AsType[*job.InvalidError](err)
+	_, undeclared := errors.AsType[*job.UndeclaredTopicError](err)
+	return invalid || undeclared
+}
+
+// newJob returns the job of a lane.
+func (p *progress) newJob(j *store.ClaimedJob, lane string) job.New {
+	n := job.New{Spec: p.Job.Spec, ExpiresAt: p.Job.ExpiresAt}
+	if p.Job.ExpiresIn > 0 {
+		n.ExpiresAt = j.CreatedAt.Add(p.Job.ExpiresIn)
+	}
+	n.ID, n.Queue = job.EventJobID(p.ID, lane), job.Queue{Namespace: j.Namespace, Topic: p.Job.Topic, Lane: lane}
+	n.Origin, n.CreatedBy = p.ID, j.CreatedBy
+	n.Labels = labelsOf(&p.EventSpec)
+	return n
+}
+
+// labelsOf returns the labels of an event's jobs, and of its own: those that it was sent with, and its type.
+func labelsOf(e *store.EventSpec) map[string]string {
+	labels := maps.Clone(e.Job.Labels)
+	if labels == nil {
+		labels = make(map[string]string, 1)
+	}
+	labels[job.LabelEvent] = e.Type
+	return labels
+}

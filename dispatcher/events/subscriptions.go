@@ -1,0 +1,99 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringback/ringback/dispatcher/documents"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// subscriptionsAge is how old the subscriptions may be that an event is compared with.
+const subscriptionsAge = 100 * time.Millisecond
+
+// Subscriptions finds the lanes that subscribe to events. It is safe for concurrent use.
+type Subscriptions struct {
+	shards []*shardLanes
+}
+
+// shardLanes are the lanes of a shard that subscribe.
+type shardLanes struct {
+	*documents.Cache[*policy.Subscription]
+
+	byTopic atomic.Pointer[topicLanes]
+}
+
+// topicLanes are the lanes of a snapshot by topic.
+type topicLanes struct {
+	revision int64
+	lanes    map[documents.Name][]subscriber
+}
+
+type subscriber struct {
+	lane string
+	*policy.Subscription
+}
+
+// NewSubscriptions returns the subscriptions of a store's lanes. Nothing is read until Find.
+func NewSubscriptions(shards []store.Shard, log *slog.Logger) *Subscriptions {
+	s := &Subscriptions{}
+	for _, shard := range shards {
+		s.shards = append(s.shards, &shardLanes{Cache: documents.New(documents.Options[*policy.Subscription]{
+			Settings: shard, Kind: store.KindLane, Decode: decodeSubscription, Logger: log,
+		})})
+	}
+	return s
+}
+
+// decodeSubscription returns the subscription of a lane; nil: it has none.
+func decodeSubscription(doc store.Document, _ *policy.Subscription) (*policy.Subscription, error) {
+	lane, err := doc.Lane()
+	if err != nil || len(lane.Settings.Subscribe) == 0 {
+		return nil, err
+	}
+	return &lane.Settings.Subscription, nil
+}
+
+// Find returns the lanes of a topic that subscribe to an event, in order of name.
+func (s *Subscriptions) Find(
+	ctx context.Context, namespace, topic, eventType string, labels map[string]string,
+) ([]string, error) {
+	var lanes []string
+	for _, shard := range s.shards {
+		set, err := shard.Snapshot(ctx, subscriptionsAge)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range shard.topics(set)[documents.Name{Namespace: namespace, Name: topic}] {
+			if l.Matches(eventType, labels) {
+				lanes = append(lanes, l.lane)
+			}
+		}
+	}
+	slices.Sort(lanes)
+	return lanes, nil
+}
+
+// topics returns the lanes of a snapshot by topic, made once for each.
+func (s *shardLanes) topics(set *documents.Set[*policy.Subscription]) map[documents.Name][]subscriber {
+	if known := s.byTopic.Load(); known != nil && known.revision == set.Revision() {
+		return known.lanes
+	}
+	made := &topicLanes{revision: set.Revision(), lanes: make(map[documents.Name][]subscriber)}
+	for name, subscription := range set.Values {
+		if subscription != nil {
+			topic := documents.Name{Namespace: name.Namespace, Name: name.Name}
+			made.lanes[topic] = append(made.lanes[topic], subscriber{name.Lane, subscription})
+		}
+	}
+	for _, lanes := range made.lanes {
+		slices.SortFunc(lanes, func(a, b subscriber) int { return cmp.Compare(a.lane, b.lane) })
+	}
+	s.byTopic.Store(made)
+	return made.lanes
+}

@@ -1,0 +1,215 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ringback/ringback/dispatcher"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+	"github.com/ringback/ringback/store/storetest"
+)
+
+// subscribe makes a lane of the topic orders subscribe to patterns.
+func (r *fixture) subscribe(t *testing.T, lane string, labels map[string]string, patterns ...string) {
+	t.Helper()
+	_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: lane},
+		store.ChangeOptions{}, func(l *policy.Lane) error {
+			l.URL = "https://" + lane + ".example/hook"
+			l.Subscribe, l.SubscribeLabels = patterns, labels
+			return nil
+		})
+	require.NoError(t, err)
+}
+
+func (r *fixture) send(t *testing.T, e store.EventSpec) store.Event {
+	t.Helper()
+	e.Job.Topic = "orders"
+	sent := r.SendEvents(t.Context(), job.DefaultNamespace, "shop", []store.EventSpec{e})[0]
+	require.NoError(t, sent.Err)
+	return sent.Event
+}
+
+func lanesOf(e store.Event) (lanes []string) {
+	for _, lane := range e.Lanes {
+		lanes = append(lanes, lane.Lane)
+	}
+	return lanes
+}
+
+func TestEvents_ReachEachSubscribedLaneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		r.subscribe(t, "all", nil, "*")
+		r.subscribe(t, "paid", nil, "order.paid", "order.*")
+		r.subscribe(t, "eu", map[string]string{"region": "eu"}, "order.**")
+		r.subscribe(t, "users", nil, "user.*")
+		e := store.EventSpec{ID: "e1", Type: "order.paid"}
+		e.Job.Body, e.Job.BodyKind = []byte(`{"order":1}`), job.BodyJSON
+		sent := r.send(t, e)
+		require.Equal(t, []string{"all", "paid"}, lanesOf(sent))
+		require.True(t, sent.Expanded)
+		require.Equal(t, int64(2), sent.Jobs)
+		time.Sleep(time.Second)
+		got := make(map[string]job.Request)
+		for _, c := range to.calls() {
+			require.NotContains(t, got, c.Queue.Lane)
+			got[c.Queue.Lane] = c.Request
+		}
+		require.Len(t, got, 2)
+		for _, lane := range sent.Lanes {
+			request := got[lane.Lane]
+			require.Equal(t, lane.JobID, request.Ref.ID)
+			require.Equal(t, "https://"+lane.Lane+".example/hook", request.URL)
+			require.Equal(t, `{"order":1}`, string(request.Body))
+			header, err := request.HeaderAt(time.Now())
+			require.NoError(t, err)
+			require.Equal(t, []string{"order.paid"}, header["Ringback-Event"])
+			require.Equal(t, []string{"e1"}, header["Ringback-Event-Id"])
+			j, err := r.Get(t.Context(), request.Ref)
+			require.NoError(t, err)
+			require.Equal(t, "e1", j.Origin)
+			require.Equal(t, "shop", j.CreatedBy)
+		}
+		shown, err := r.Event(t.Context(), job.DefaultNamespace, "e1")
+		require.NoError(t, err)
+		require.Equal(t, &store.EventCounts{Delivered: 2, Exact: true}, shown.Counts)
+		require.Equal(t, sent.Lanes, shown.Lanes)
+
+		again := r.send(t, e)
+		require.True(t, again.Known)
+		require.Equal(t, sent.Lanes, again.Lanes)
+		e.Job.Topic, e.Type = "orders", "order.shipped"
+		conflict := r.SendEvents(t.Context(), job.DefaultNamespace, "shop", []store.EventSpec{e})[0]
+		require.ErrorAs(t, conflict.Err, new(*job.TakenError))
+		time.Sleep(time.Minute)
+		require.Len(t, to.calls(), 2)
+
+		labelled := store.EventSpec{Type: "order.paid.late"}
+		labelled.Job.Labels = map[string]string{"region": "eu"}
+		require.Equal(t, []string{"all", "eu"}, lanesOf(r.send(t, labelled)))
+	})
+}
+
+func TestEvents_FindTheirLanesWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		r.subscribe(t, "gone", nil, "*")
+		e := store.EventSpec{ID: "later", Type: "a"}
+		e.Job.Delay, e.Job.ExpiresIn = time.Hour, 2*time.Hour
+		sent := r.send(t, e)
+		require.False(t, sent.Expanded)
+		require.Empty(t, sent.Lanes)
+		r.subscribe(t, "gone", nil)
+		r.subscribe(t, "new", nil, "*")
+		time.Sleep(time.Hour + time.Second)
+		shown, err := r.Event(t.Context(), job.DefaultNamespace, "later")
+		require.NoError(t, err)
+		require.Equal(t, []string{"new"}, lanesOf(shown))
+		require.True(t, shown.Expanded)
+		require.Len(t, to.calls(), 1)
+		made, err := r.Get(t.Context(), job.Ref{Namespace: job.DefaultNamespace, ID: shown.Lanes[0].JobID})
+		require.NoError(t, err)
+		require.Equal(t, shown.CreatedAt.Add(2*time.Hour), made.ExpiresAt)
+	})
+}
+
+func TestEvents_NameLanesWhoseJobIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		for _, lane := range []string{"a", "c"} {
+			r.subscribe(t, lane, nil, "*")
+		}
+		_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "b"},
+			store.ChangeOptions{}, func(l *policy.Lane) error {
+				l.Subscribe = []string{"*"} // and neither it nor the topic has a URL
+				return nil
+			})
+		require.NoError(t, err)
+		r.send(t, store.EventSpec{ID: "e", Type: "x"})
+		time.Sleep(time.Second)
+		shown, err := r.Event(t.Context(), job.DefaultNamespace, "e")
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "c"}, lanesOf(shown))
+		require.Len(t, shown.Refused, 1)
+		require.Equal(t, "b", shown.Refused[0].Lane)
+		require.Contains(t, shown.Refused[0].Reason, "is required")
+		require.Len(t, to.calls(), 2)
+	})
+}
+
+// lostReplies loses the replies of some settlements of events, which have taken effect.
+type lostReplies struct {
+	store.Store
+	left atomic.Int32
+}
+
+func (l *lostReplies) Shards() []store.Shard {
+	return storetest.WrapShards(l.Store, func(_ int, next store.Shard) store.Shard { return lostReply{next, l} })
+}
+
+type lostReply struct {
+	store.Shard
+	of *lostReplies
+}
+
+func (l lostReply) Settle(
+	ctx context.Context, tok store.Token, it []store.Settlement, n *store.ClaimRequest,
+) ([]error, store.ClaimResult, error) {
+	errs, claimed, err := l.Shard.Settle(ctx, tok, it, n)
+	if len(it) > 0 && it[0].Queue.Topic == job.EventTopic && l.of.left.Add(-1) >= 0 {
+		return nil, store.ClaimResult{}, &store.UnavailableError{Reason: "the reply was lost", Err: errors.New("lost")}
+	}
+	return errs, claimed, err
+}
+
+func TestEvents_MakeEachJobOnceOfManyLanesAndLostReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &lostReplies{Store: storetest.NewModel(storetest.ModelOptions{Shards: 3})}
+		s.left.Store(5)
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: to})
+		const lanes = 2300
+		for i := range lanes {
+			r.subscribe(t, fmt.Sprintf("lane-%04d", i), nil, "*")
+		}
+		e := store.EventSpec{ID: "wide", Type: "x"}
+		e.Job.Topic = "orders"
+		preview, err := r.PreviewEvent(t.Context(), job.DefaultNamespace, "shop", e)
+		require.NoError(t, err)
+		require.Equal(t, int64(lanes), preview.Jobs)
+		require.Len(t, preview.Lanes, store.MaxEventLanes)
+		e.Job.Body, e.Job.BodyKind = []byte(strings.Repeat("b", 10_000)), job.BodyText
+		require.False(t, r.send(t, e).Expanded)
+		time.Sleep(5 * time.Minute)
+		seen := make(map[string]int)
+		for _, c := range to.calls() {
+			seen[c.Queue.Lane]++
+		}
+		require.Len(t, seen, lanes)
+		require.Len(t, to.calls(), lanes)
+		shown, err := r.Event(t.Context(), job.DefaultNamespace, "wide")
+		require.NoError(t, err)
+		require.True(t, shown.Expanded)
+		require.Equal(t, int64(lanes), shown.Jobs)
+		require.Len(t, shown.Lanes, store.MaxEventLanes)
+		require.Equal(t, &store.EventCounts{Delivered: store.MaxEventLanes}, shown.Counts)
+
+		e.ID, e.Job.Topic = "heavy", "orders"
+		e.Job.Body = []byte(strings.Repeat("b", 64<<10))
+		refused := r.SendEvents(t.Context(), job.DefaultNamespace, "shop", []store.EventSpec{e})[0]
+		require.ErrorContains(t, refused.Err, "is too large for 2300 lanes")
+	})
+}
