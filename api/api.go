@@ -141,6 +141,18 @@ type Counts interface {
 	LaneCounts(ctx context.Context, q job.Queue) (store.LaneStats, error)
 }
 
+// Events sends events, each of which makes a job for every lane that subscribes to it.
+type Events interface {
+	// SendEvents returns a result for each. Errors: those of a registration.
+	SendEvents(ctx context.Context, namespace, actor string, all []store.EventSpec) []store.SentEvent
+	// PreviewEvent returns an event as it would be sent now.
+	PreviewEvent(ctx context.Context, namespace, actor string, e store.EventSpec) (store.Event, error)
+	// Event returns an event with the states of its jobs. store.ErrNotFound.
+	Event(ctx context.Context, namespace, id string) (store.Event, error)
+	// ListEvents returns a page of the events that shown selects. The page has no Jobs.
+	ListEvents(ctx context.Context, filter store.Filter, shown func(*store.Event) bool) ([]store.Event, store.Page, error)
+}
+
 // LiveUpdates are attempts and changes as they happen, in all processes.
 type LiveUpdates interface {
 	// Listen returns a listener for the updates of a namespace, to be closed. Error: *capacity.FullError.
@@ -205,6 +217,7 @@ type Store interface {
 	Secrets
 	BulkWork
 	Schedules
+	Events
 	Counts
 	LiveUpdates
 	// TroubledLanes finds lanes whose receiver fails or that hold jobs back.

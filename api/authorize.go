@@ -44,7 +44,7 @@ func (a *api) authorize(r *http.Request, e endpoint) error {
 		return checkTopic(r.Context(), r.PathValue("topic"))
 	case ofJob:
 		return a.checkTopicOfJob(r, p)
-	case ofRequest, ofWork, ofSchedule, ofItems, ofNone:
+	case ofRequest, ofWork, ofEvent, ofSchedule, ofItems, ofNone:
 		return nil
 	default:
 		return response.NewProblem(response.Forbidden, "this concerns all topics, and "+restriction(p))

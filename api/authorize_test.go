@@ -30,18 +30,20 @@ func withTokens(f *fake, tokens map[string]*access.Principal) *fake {
 // samples has the path, the query and the body of a request that succeeds for a root, by method and route, if they are
 // not the usual ones.
 var samples = map[string]struct{ query, body string }{
-	"POST /v1/leases":      {body: `{"next": {"topic": "order.close"}}`},
-	"GET /v1/jobs":         {query: "?topic=order.close&state=dead"},
-	"GET /v1/stream":       {query: "?topic=order.close"},
-	"GET /v1/dead":         {query: "?topic=order.close"},
-	"GET /v1/dead/groups":  {query: "?topic=order.close&by=lane"},
-	"POST /v1/jobs":        {body: `{"url": "http://a.example", "topic": "order.close"}`},
-	"POST /v1/batch":       {body: `{"jobs": [{"url": "http://a.example", "topic": "order.close"}]}`},
-	"PATCH /v1/jobs/{id}":  {body: `{"retries": 1}`},
-	"POST /v1/dead/revive": {body: `{"topic": "order.close", "dry_run": true}`},
-	"POST /v1/dead/purge":  {body: `{"topic": "order.close", "dry_run": true}`},
-	"POST /v1/work":        {body: `{"action": "purge", "where": {"topic": "order.close"}, "dry_run": true}`},
-	"POST /v1/tokens":      {body: `{"name": "shop-api", "role": "publish"}`},
+	"POST /v1/leases":       {body: `{"next": {"topic": "order.close"}}`},
+	"GET /v1/jobs":          {query: "?topic=order.close&state=dead"},
+	"GET /v1/stream":        {query: "?topic=order.close"},
+	"GET /v1/dead":          {query: "?topic=order.close"},
+	"GET /v1/dead/groups":   {query: "?topic=order.close&by=lane"},
+	"POST /v1/jobs":         {body: `{"url": "http://a.example", "topic": "order.close"}`},
+	"POST /v1/batch":        {body: `{"jobs": [{"url": "http://a.example", "topic": "order.close"}]}`},
+	"PATCH /v1/jobs/{id}":   {body: `{"retries": 1}`},
+	"POST /v1/dead/revive":  {body: `{"topic": "order.close", "dry_run": true}`},
+	"POST /v1/dead/purge":   {body: `{"topic": "order.close", "dry_run": true}`},
+	"POST /v1/work":         {body: `{"action": "purge", "where": {"topic": "order.close"}, "dry_run": true}`},
+	"POST /v1/events":       {body: `{"topic": "order.close", "type": "order.closed"}`},
+	"POST /v1/events/batch": {body: `{"events": [{"topic": "order.close", "type": "order.closed"}]}`},
+	"POST /v1/tokens":       {body: `{"name": "shop-api", "role": "publish"}`},
 
 	"GET /v1/schedules/preview":    {query: "?cron=@daily"},
 	"PUT /v1/schedules/{schedule}": {body: `{"cron": "@daily", "job": {"topic": "order.close"}}`},
@@ -65,6 +67,9 @@ func sample(t *testing.T, h http.Handler, method, path, topic string, header ...
 	}
 	if strings.Contains(path, "/work/{id}") {
 		id = "w1"
+	}
+	if strings.Contains(path, "/events/{id}") {
+		id = "e1"
 	}
 	if strings.Contains(path, "/tokens/{id}") {
 		id = "5tR1nGs0"
@@ -147,7 +152,7 @@ func TestRoutes_ServeOnlyWhatTheTokenAllows(t *testing.T) {
 				status, answer = sample(t, handler(&restricted), method, r.path, "order.close", bearer(valid)...)
 				want := http.StatusForbidden
 				switch e.topic {
-				case ofJob, ofWork, ofSchedule:
+				case ofJob, ofWork, ofEvent, ofSchedule:
 					want = http.StatusNotFound
 				case ofNone, ofItems:
 					want = http.StatusOK

@@ -49,6 +49,8 @@ type fake struct {
 	// revival is the last revival of a job.
 	revival     store.Revival
 	work        store.Work
+	event       store.Event
+	events      []store.EventSpec // that were sent
 	order       store.WorkOrder
 	counted     []string // ids
 	filter      store.Filter

@@ -232,3 +232,41 @@ func (f *fake) ListWork(
 	}
 	return []store.Work{f.work}, f.page, f.err
 }
+
+func (f *fake) SendEvents(_ context.Context, _, actor string, all []store.EventSpec) []store.SentEvent {
+	f.events = append(f.events, all...)
+	results := make([]store.SentEvent, len(all))
+	for i, e := range all {
+		if results[i].Err = f.err; f.err != nil {
+			continue
+		}
+		results[i].Event = f.event
+		results[i].Event.Type, results[i].Event.Topic, results[i].Event.CreatedBy = e.Type, e.Job.Topic, actor
+		if e.ID != "" {
+			results[i].Event.ID = e.ID
+		}
+	}
+	return results
+}
+
+func (f *fake) PreviewEvent(_ context.Context, _, _ string, e store.EventSpec) (store.Event, error) {
+	f.events = append(f.events, e)
+	return f.event, f.err
+}
+
+func (f *fake) Event(_ context.Context, _, id string) (store.Event, error) {
+	if id != f.event.ID {
+		return store.Event{}, store.ErrNotFound
+	}
+	return f.event, f.err
+}
+
+func (f *fake) ListEvents(
+	_ context.Context, filter store.Filter, shown func(*store.Event) bool,
+) ([]store.Event, store.Page, error) {
+	f.filter = filter
+	if !shown(&f.event) {
+		return nil, f.page, f.err
+	}
+	return []store.Event{f.event}, f.page, f.err
+}

@@ -188,6 +188,17 @@ func fullService() *fake {
 			Failures: []store.WorkFailure{{ID: "gone", Reason: "not found"}},
 		},
 	}
+	f.event = store.Event{
+		Namespace: "default", ID: "e1", Topic: "order.close", Type: "order.closed",
+		Labels: map[string]string{"region": "eu"}, DueAt: epoch, CreatedAt: epoch, CreatedBy: "shop-api", Expanded: true,
+		Jobs: 2, Lanes: []store.EventLane{
+			{Lane: "customer-7", JobID: job.EventJobID("e1", "customer-7")},
+			{Lane: "customer-8", JobID: job.EventJobID("e1", "customer-8")},
+		},
+		Refused:  []store.EventRefusal{{Lane: "customer-9", Reason: "/url: is required"}},
+		Counts:   &store.EventCounts{Delivered: 1, Dead: 1, Exact: true},
+		BodyKind: job.BodyJSON, Body: []byte(`{"order":  4711}`),
+	}
 	f.tokens["5tR1nGs0"] = access.Token{
 		ID: "5tR1nGs0", Name: "shop-api", Role: access.Publish, Namespace: "default", Topics: access.Topics{"order.*"},
 		Bodies: true,
@@ -320,6 +331,20 @@ var golden = []struct {
 		`{"topic": "order.close", "rate": "50/s", "url": "https://shop.example/new"}`, 202,
 	},
 	{"dead_purge_counted", "WorkCount", "POST", "/v1/dead/purge", `{"all": true, "dry_run": true}`, 200},
+	{
+		"event_sent", "Event", "POST", "/v1/events",
+		`{"id": "e1", "topic": "order.close", "type": "order.closed", "body": {"order":  4711}}`, 201,
+	},
+	{
+		"event_previewed", "Event", "POST", "/v1/events?dry_run=true",
+		`{"topic": "order.close", "type": "order.closed"}`, 200,
+	},
+	{"event", "SentEvent", "GET", "/v1/events/e1", "", 200},
+	{"event_list", "EventPage", "GET", "/v1/events?topic=order.close&type=order.closed", "", 200},
+	{
+		"event_batch", "EventResults", "POST", "/v1/events/batch",
+		`{"events": [{"id": "e1", "topic": "order.close", "type": "order.closed"}, {"id": "e2", "type": "no type"}]}`, 200,
+	},
 	{"lanes_troubled", "TroubledLanes", "GET", "/v1/lanes/troubled", "", 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},
 	{"lane_durable", "Lane", "PATCH", "/v1/topics/order.close/lanes/b", `{"lane_concurrency": 2}`, 200},

@@ -79,7 +79,7 @@ func (a *api) routes() []route {
 	var all []route
 	for _, e := range slices.Concat(a.jobEndpoints(), a.topicEndpoints(), a.laneEndpoints(),
 		a.secretEndpoints("/v1/topics/{topic}"), a.secretEndpoints("/v1/topics/{topic}/lanes/{lane}"),
-		a.leaseEndpoints(), a.deadEndpoints(), a.workEndpoints(), a.scheduleEndpoints(), a.statsEndpoints(),
+		a.leaseEndpoints(), a.deadEndpoints(), a.workEndpoints(), a.scheduleEndpoints(), a.eventEndpoints(), a.statsEndpoints(),
 		a.tokenEndpoints(), a.namespaceEndpoints(), a.serviceEndpoints()) {
 		i := slices.IndexFunc(all, func(r route) bool { return r.path == e.path })
 		if i < 0 {
@@ -127,6 +127,7 @@ const (
 	ofNone                 // the request concerns no topic
 	ofAll                  // the request concerns all topics of the namespace
 	ofWork                 // that of the work {id}: the handler answers 404
+	ofEvent                // that of the event {id}: the handler answers 404
 	ofSchedule             // that of the jobs of {schedule}: the handler answers 404
 	ofItems                // each item of the answer has one: the handler leaves others out
 )

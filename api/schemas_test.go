@@ -51,6 +51,7 @@ var taggedTypes = typesByName(
 	store.ReceiverHealth{}, store.Schedule{}, store.TroubledLane{},
 	store.ScheduleCounts{}, store.ScheduleSettings{}, store.ScheduleTick{}, store.TopicStats{}, store.Work{},
 	store.HistoryBucket{}, store.WorstLane{},
+	store.Event{}, store.EventCounts{}, store.EventLane{}, store.EventRefusal{}, store.EventSpec{},
 	store.WorkFailure{},
 )
 

@@ -130,12 +130,13 @@ var (
 		reflect.TypeFor[access.Role]():       "Role",
 		reflect.TypeFor[access.Topics]():     "TopicPatterns",
 	}
-	refsByTag = map[string]string{"topic": "TopicName", "lane": "LaneName", "namespace": "NamespaceName"}
+	refsByTag = map[string]string{"topic": "TopicName", "lane": "LaneName", "namespace": "NamespaceName", "event_type": "EventType"}
 	// attrsByTag are bounds of texts in requests.
 	attrsByTag = map[string]string{
 		"id":         `pattern: "^[A-Za-z0-9_:-]{1,64}$"`,
 		"media_type": "maxLength: 255",
 		"mark":       `pattern: "^[A-Za-z0-9._:/-]{1,64}$"`,
+		"event_id":   `pattern: "^[A-Za-z0-9_-]{1,40}$"`,
 		"answer":     fmt.Sprintf("maxLength: %d", policy.MaxSuccessBody),
 		"status":     `pattern: "^[3-5]([0-9][0-9]|xx)$"`,
 		"any_status": `pattern: "^[2-5]([0-9][0-9]|xx)$"`,

@@ -40,6 +40,8 @@ type Commands struct {
 	Dead deadCommand `cmd:"" group:"jobs"`
 	// Change many jobs in the background.
 	Work workCommand `cmd:"" group:"jobs"`
+	// Send events to the lanes that subscribe to them.
+	Event eventCommand `cmd:"" group:"jobs"`
 
 	// Read and change the policies of topics.
 	Topic topicCommand `cmd:"" group:"settings"`
@@ -305,6 +307,50 @@ type workCommand struct {
 	//
 	// Done: {id} is {state}: {done} done, {failed} failed, {skipped} skipped
 	Stop plainCommand[workID] `cmd:"" call:"POST /v1/work/{id}/stop"`
+}
+
+type eventCommand struct {
+	// Send an event to the lanes of a topic that subscribe to its type.
+	//
+	//	ringback event send order.paid --topic merchants -d '{"order": 4711}'
+	//
+	// Done: {id} has {jobs} jobs
+	Send sendEvent `cmd:"" call:"POST /v1/events"`
+	// List events, the newest first.
+	//
+	//	ringback event list --topic merchants --type order.paid
+	List listEvents `cmd:"" call:"GET /v1/events" show:"sent"`
+	// Show an event, and what became of its jobs.
+	//
+	//	ringback event get order-4711-paid
+	Get plainCommand[eventID] `cmd:"" call:"GET /v1/events/{id}"`
+}
+
+type sendEvent struct {
+	// What happened, such as order.paid.
+	Type string `arg:""`
+	eventFlags
+	bodyFlag
+	// Show which lanes would get it, and send nothing.
+	DryRun bool `in:"query"`
+	call
+}
+
+type listEvents struct {
+	// Events of this topic.
+	Topic string `placeholder:"TOPIC"`
+	// Events of this type.
+	Type string `placeholder:"TYPE"`
+	// Events with this label. Repeatable: an event must have all of them.
+	Label []string `sep:"none" placeholder:"NAME:VALUE"`
+	// Sent at this time or later: a time, or 2h for two hours ago.
+	CreatedAfter moment `placeholder:"TIME"`
+	// Sent before this time.
+	CreatedBefore moment `placeholder:"TIME"`
+	// Order of the times. Default: newest.
+	Order string `placeholder:"newest|oldest"`
+	page
+	call
 }
 
 type listAll struct {

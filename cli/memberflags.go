@@ -66,6 +66,36 @@ type editFlags struct {
 	ExpiresAt string `name:"expires-at" placeholder:"TIME"`
 }
 
+// eventFlags are the members of an event.
+type eventFlags struct {
+	// Makes sending safe to repeat: the same id is one event of the namespace. Default: a generated one.
+	ID string `name:"id" placeholder:"ID"`
+	// The class of the job, whose policy applies. Default: default.
+	Topic string `name:"topic" placeholder:"TOPIC"`
+	// The header Content-Type, which says what the body is. Default: application/json, text/plain or application/octet-stream, by the kind of body.
+	ContentType string `name:"content-type" placeholder:"TYPE"`
+	// Names and values to find the job by. Repeatable.
+	Labels map[string]string `name:"label" mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
+	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d. Default: the topic's.
+	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
+	// The number of attempts after the first. 0 to 1000. Default: the length of the job's own ladder, else the topic's.
+	Retries *int `name:"retries" placeholder:"N"`
+	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the topic's.
+	Timeout string `name:"timeout" placeholder:"DURATION"`
+	// The callback that is sent when the job is delivered, with the type job.delivered. Default: the topic's.
+	OnDelivered string `name:"on-delivered" placeholder:"URL"`
+	// The callback that is sent when the job dies, with the type job.dead. Default: the topic's.
+	OnDead string `name:"on-dead" placeholder:"URL"`
+	// The time until the next attempt (of a new job: the first), such as 90s, 1h30m or 2d. 0s to 3653d. Default: now.
+	Delay string `name:"delay" placeholder:"DURATION"`
+	// The time of the next attempt (of a new job: the first). Such as 2030-01-31T08:00:00Z. Default: now.
+	RunAt string `name:"run-at" placeholder:"TIME"`
+	// The time from this request to the expiry. 1ms to 7306d. Default: never.
+	ExpiresIn string `name:"expires-in" placeholder:"DURATION"`
+	// The time of the expiry: no attempt starts after it. Such as 2030-01-31T08:00:00Z. Default: never.
+	ExpiresAt string `name:"expires-at" placeholder:"TIME"`
+}
+
 // unsetFlag removes members of a job.
 type unsetFlag struct {
 	// Fields to remove: headers, labels, ladder, timeout, expires-at.

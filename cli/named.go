@@ -39,6 +39,12 @@ type workID struct {
 	ID string `arg:""`
 }
 
+// eventID is the argument that names an event.
+type eventID struct {
+	// Id of the event.
+	ID string `arg:""`
+}
+
 // tokenID is the argument that names a token.
 type tokenID struct {
 	// Id of the token.

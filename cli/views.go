@@ -16,6 +16,8 @@ var views = map[string]output.View{
 	"work": output.Columns("ID id", "ACTION action", "STATE state", "DONE done", "OF total",
 		"FAILED failed", "SKIPPED skipped",
 		"BEGAN created_at", "BY created_by", "+ENDED ended_at", "+RATE rate", "+WHERE where", "+CHANGE change"),
+	"sent": output.Columns("ID id", "TOPIC topic", "TYPE type", "JOBS jobs", "EXPANDED expanded", "SENT created_at",
+		"+DUE due_at", "+BY created_by", "+LABELS labels"),
 	"topics": output.Columns("TOPIC topic", "DELIVER deliver", "RETRIES retries", "TIMEOUT timeout",
 		"RATE rate", "PAUSED paused", "+LADDER ladder", "+WORKERS workers", "+LANE_RATE lane_rate",
 		"+LANE_CONCURRENCY lane_concurrency", "+URL url", "+REVISION revision", "+UPDATED updated_at",

@@ -17,7 +17,10 @@ type LaneSettings struct {
 	LaneConcurrency int     `json:"lane_concurrency,omitzero"`
 	LaneRate        string  `json:"lane_rate,omitzero"`
 	Ordered         *bool   `json:"ordered,omitzero"`
-	ManagedBy       string  `json:"managed_by,omitzero"` // as that of Policy
+	// Subscribe are patterns of types of events that the lane gets, SubscribeLabels labels that they must have.
+	Subscribe       []string          `json:"subscribe,omitzero"`
+	SubscribeLabels map[string]string `json:"subscribe_labels,omitzero"`
+	ManagedBy       string            `json:"managed_by,omitzero"` // as that of Policy
 	// Null are the names of members that get the topic's settings in PatchLane.
 	Null []string `json:"-" wire:"nulls"`
 }

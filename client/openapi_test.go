@@ -96,6 +96,32 @@ var operations = map[string]operation{
 		},
 		out: map[string]any{"200": Page[Work]{}},
 	},
+	"sendEvent": {
+		call: func(ctx context.Context, c *Client) {
+			_, _ = c.SendEvent(ctx, NewEvent{})
+			_, _ = c.SendEvent(ctx, NewEvent{Job: Job{ID: "e"}})
+			_, _ = c.PreviewEvent(ctx, NewEvent{})
+		},
+		in: NewEvent{}, out: map[string]any{"200": SentEvent{}, "201": SentEvent{}, "202": SentEvent{}},
+	},
+	"sendEvents": {
+		call: func(ctx context.Context, c *Client) { _, _ = c.SendEvents(ctx, []NewEvent{{}}) },
+		in:   eventBatch{}, out: map[string]any{"200": eventResults{}},
+	},
+	"listEvents": {
+		call: func(ctx context.Context, c *Client) {
+			now := time.Now()
+			f := EventFilter{Topic: "t", Type: "a", Label: []string{"a:b"}, CreatedAfter: now, CreatedBefore: now, Order: "oldest"}
+			all(c.Events(ctx, f))
+			f.PageOptions = somePage
+			_, _ = c.EventsPage(ctx, f)
+		},
+		out: map[string]any{"200": Page[SentEvent]{}},
+	},
+	"getEvent": {
+		call: func(ctx context.Context, c *Client) { _, _ = c.GetEvent(ctx, "i/d") },
+		out:  map[string]any{"200": SentEvent{}},
+	},
 	"getWork": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetWork(ctx, "i/d") },
 		out:  map[string]any{"200": Work{}},
@@ -354,6 +380,10 @@ var ignored = map[string]string{
 	"NamespaceRequest.namespace": "the API ignores it: the path has it",
 	"NamespaceRequest.revision":  "the API ignores it: IfRevision",
 	"NamespaceRequest.usage":     "the API ignores it",
+	"NewEvent.lane":              "the lanes are those that subscribe",
+	"NewEvent.url":               "that of each lane",
+	"NewEvent.method":            "lanes have none",
+	"NewEvent.headers":           "those of each lane",
 }
 
 // ofLists are the parameters of lists that the iterators send when there is a next page.
@@ -512,7 +542,7 @@ func (c comparison) requireNoOthers() {
 			continue
 		}
 		for name := range fieldTypes(typ) {
-			if !seen[name] {
+			if !seen[name] && ignored[typ.Name()+"."+name] == "" {
 				c.t.Errorf("%s has the member %s, which is not in openapi.yaml: remove the field", typ, name)
 			}
 		}

@@ -15,29 +15,34 @@ const (
 
 // DecodeBatch returns the array of jobs in a batch, and their number.
 func DecodeBatch(text []byte) (jobs []byte, n int, p *response.Problem) {
+	return decodeArray(text, "jobs", MaxBatchJobs)
+}
+
+// decodeArray returns the array of things in a batch, and their number, at most most.
+func decodeArray(text []byte, things string, most int) (all []byte, n int, p *response.Problem) {
 	var d decoder
+	field, what := "/"+things, "an array of "+things
 	for name, value := range d.object("", text) {
 		switch {
-		case string(name) != "jobs":
+		case string(name) != things:
 			d.unknownField("", name, "a batch")
 		case value[0] != '[':
-			d.wrongType("/jobs", value, "an array of jobs")
+			d.wrongType(field, value, what)
 		default:
-			jobs = value
+			all = value
 		}
 	}
-	if jobs == nil && len(d.errors) == 0 {
-		d.AddError("/jobs", "must be an array of jobs")
+	if all == nil && len(d.errors) == 0 {
+		d.AddError(field, "must be "+what)
 	}
 	if p := d.problem(nil); p != nil {
 		return nil, 0, p
 	}
-	for range Elements(jobs) {
+	for range Elements(all) {
 		n++
 	}
-	if n > MaxBatchJobs {
-		return nil, 0, response.TooLargeFields(job.FieldError{Field: "/jobs", Detail: fmt.Sprintf("must be at most %d",
-			MaxBatchJobs)})
+	if n > most {
+		return nil, 0, response.TooLargeFields(job.FieldError{Field: field, Detail: fmt.Sprintf("must be at most %d", most)})
 	}
-	return jobs, n, nil
+	return all, n, nil
 }

@@ -18,7 +18,7 @@ var spoken = map[string][]vocabulary{
 	"components/schemas/Kind":                              {jobKinds},
 	"components/schemas/AttemptSummary/properties/verdict": {verdicts},
 	"components/schemas/StreamChange/properties/kind":      {changes},
-	"components/schemas/Event/properties/kind":             {changes},
+	"components/schemas/JobEvent/properties/kind":          {changes},
 	"components/schemas/Role":                              {roles},
 	"paths/v1/stream/get/parameters/verdict/schema":        {verdicts},
 }

@@ -67,6 +67,9 @@ var (
 	StartWork  = allow("work.start", operators)
 	StopWork   = allow("work.stop", operators)
 
+	SendEvent  = allow("event.send", publishers)
+	ReadEvents = allow("event.read", readers)
+
 	ReadStats = allow("stats.read", readers)
 	// WatchUpdates watches attempts and changes live.
 	WatchUpdates = allow("stream.read", readers)

@@ -308,6 +308,12 @@ var plan = []row{
 		ours:   []string{"internal/capacity", "job", "policy", "store"},
 	},
 	{
+		pkg: "dispatcher/events",
+		reason: "makes the jobs of events, in steps of internal jobs; declares what it needs of the store and of " +
+			"registrations",
+		ours: []string{"dispatcher/documents", "dispatcher/internaljobs", "job", "policy", "store"},
+	},
+	{
 		pkg: "dispatcher/obstacles",
 		reason: "what keeps jobs and lanes from running, in words; reads counts and settings, of many lanes " +
 			"within a budget, and changes nothing",
@@ -344,7 +350,7 @@ var plan = []row{
 		reason: "puts carrier and pool to work on a store, or on several beside each other; a library for others, " +
 			"so it picks no engine and no sender",
 		ours: []string{
-			"carrier", "dispatcher/documents", "dispatcher/internaljobs", "dispatcher/livetail",
+			"carrier", "dispatcher/documents", "dispatcher/events", "dispatcher/internaljobs", "dispatcher/livetail",
 			"dispatcher/obstacles", "dispatcher/pull", "dispatcher/schedules", "dispatcher/seal",
 			"dispatcher/secrets", "dispatcher/tenancy", "dispatcher/work", "internal/access", "internal/capacity",
 			"internal/logs", "job", "job/codec", "job/units", "policy", "pool", "sign", "store", "store/router",

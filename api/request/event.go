@@ -1,0 +1,66 @@
+package request
+
+import (
+	"time"
+
+	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
+	"github.com/ringback/ringback/store"
+)
+
+// ofLanes are the fields of a job that an event does not have, because its lanes do.
+var ofLanes = map[string]bool{"lane": true, "url": true, "method": true, "headers": true}
+
+// DecodeEvent reads an event, with the other parameters of DecodeJob.
+func DecodeEvent(raw []byte, keys []string, now time.Time, maxBody int64) (store.EventSpec, *response.Problem) {
+	var f jobForm
+	var e store.EventSpec
+	for name, value := range f.object("", raw) {
+		field, known := JobFields[string(name)]
+		switch {
+		case string(name) == "type" && !isNull(value):
+			e.Type = f.name("/type", value)
+		case string(name) == "type":
+		case ofLanes[string(name)]:
+			f.AddError(field.pointer, "belongs to the lanes that subscribe")
+		case !known:
+			f.unknownField("", name, "an event")
+		case isNull(value) && !field.null: // as if left out
+		default:
+			field.read(&f, field.pointer, value)
+		}
+	}
+	f.readKey(keys)
+	e.ID, f.ID = f.ID, ""
+	for _, fault := range job.Check(e) {
+		if f.keyed && fault.Field == "/id" {
+			fault.Field = IdempotencyKey
+		}
+		f.errors = append(f.errors, fault)
+	}
+	p := f.check(now, maxBody)
+	canonicalHeaders(f.OnDelivered, f.OnDead)
+	e.Job = f.New
+	return e, p
+}
+
+// MaxEvents bounds the events of a batch.
+const MaxEvents = 1000
+
+// DecodeEvents returns the array of events in a batch, and their number.
+func DecodeEvents(text []byte) (all []byte, n int, p *response.Problem) {
+	return decodeArray(text, "events", MaxEvents)
+}
+
+// EventFilter reads the parameters of a list of events.
+func (q *Query) EventFilter() store.Filter {
+	f := q.Filter(states...)
+	if name := q.Get("type"); name != "" {
+		if !policy.IsEventType(name) {
+			q.AddError("?type", "must be the type of events, without *")
+		}
+		f.Labels = append(f.Labels, store.Label{Key: job.LabelEvent, Value: name})
+	}
+	return f
+}
