@@ -150,7 +150,9 @@ type Events interface {
 	// Event returns an event with the states of its jobs. store.ErrNotFound.
 	Event(ctx context.Context, namespace, id string) (store.Event, error)
 	// ListEvents returns a page of the events that shown selects. The page has no Jobs.
-	ListEvents(ctx context.Context, filter store.Filter, shown func(*store.Event) bool) ([]store.Event, store.Page, error)
+	ListEvents(
+		ctx context.Context, filter store.Filter, shown func(*store.Event) bool,
+	) ([]store.Event, store.Page, error)
 }
 
 // LiveUpdates are attempts and changes as they happen, in all processes.

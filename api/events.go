@@ -60,6 +60,9 @@ func (a onStore) sendEvent(w http.ResponseWriter, r *http.Request) error {
 	if sent.Err != nil {
 		return sent.Err
 	}
+	if !request.PrincipalOf(r.Context()).Allows(access.ReadEvents) {
+		sent.Event.Lanes, sent.Event.Refused = nil, nil // as it does not read lanes
+	}
 	w.Header()["Location"] = []string{"/v1/events/" + sent.Event.ID}
 	response.Answer(w, eventStatus(&sent.Event), func(o *response.Buffer) { o.Event(&sent.Event) })
 	return nil

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,8 @@ func TestSendEvent_PassesWhatWasSent(t *testing.T) {
 	require.Equal(t, "https://a.example/dead", sent.Job.OnDead.URL)
 
 	f.event.Expanded = false
-	require.Equal(t, http.StatusAccepted, call(t, h, http.MethodPost, "/v1/events", `{"type": "a", "delay": "1h"}`).Code)
+	w = call(t, h, http.MethodPost, "/v1/events", `{"type": "a", "delay": "1h"}`)
+	require.Equal(t, http.StatusAccepted, w.Code)
 	f.event.Known = true
 	require.Equal(t, http.StatusOK, call(t, h, http.MethodPost, "/v1/events", `{"type": "a"}`).Code)
 	f.err = &job.TakenError{ID: "e"}
@@ -89,6 +91,11 @@ func TestEvents_AreFoundByTopicAndType(t *testing.T) {
 	require.Equal(t, []store.Label{{Key: "region", Value: "eu"}, {Key: job.LabelEvent, Value: "order.closed"}},
 		f.filter.Labels)
 	require.Equal(t, 7, f.filter.Limit)
+	f.page = store.Page{More: true}
+	next, _ := decodeResponse(t, call(t, h, http.MethodGet, "/v1/events?type=order.closed", ""))["next_cursor"].(string)
+	require.NotEmpty(t, next)
+	w := call(t, h, http.MethodGet, "/v1/events?type=order.closed&cursor="+url.QueryEscape(next), "")
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Equal(t, []string{"?type"}, problemIn(t, call(t, h, http.MethodGet, "/v1/events?type=a.*", "")).fields())
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/events/none", "").Code)
 }

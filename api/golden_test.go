@@ -190,10 +190,11 @@ func fullService() *fake {
 	}
 	f.event = store.Event{
 		Namespace: "default", ID: "e1", Topic: "order.close", Type: "order.closed",
-		Labels: map[string]string{"region": "eu"}, DueAt: epoch, CreatedAt: epoch, CreatedBy: "shop-api", Expanded: true,
-		Jobs: 2, Lanes: []store.EventLane{
-			{Lane: "customer-7", JobID: job.EventJobID("e1", "customer-7")},
-			{Lane: "customer-8", JobID: job.EventJobID("e1", "customer-8")},
+		Labels: map[string]string{"region": "eu"}, DueAt: epoch, CreatedAt: epoch, CreatedBy: "shop-api",
+		Expanded: true,
+		Jobs:     2, Lanes: []store.EventLane{
+			{Lane: "customer-7", JobID: job.EventJobID("e1", "order.close", "customer-7")},
+			{Lane: "customer-8", JobID: job.EventJobID("e1", "order.close", "customer-8")},
 		},
 		Refused:  []store.EventRefusal{{Lane: "customer-9", Reason: "/url: is required"}},
 		Counts:   &store.EventCounts{Delivered: 1, Dead: 1, Exact: true},
@@ -343,7 +344,8 @@ var golden = []struct {
 	{"event_list", "EventPage", "GET", "/v1/events?topic=order.close&type=order.closed", "", 200},
 	{
 		"event_batch", "EventResults", "POST", "/v1/events/batch",
-		`{"events": [{"id": "e1", "topic": "order.close", "type": "order.closed"}, {"id": "e2", "type": "no type"}]}`, 200,
+		`{"events": [{"id": "e1", "topic": "order.close", "type": "order.closed"}, {"id": "e2", "type": "no type"}]}`,
+		200,
 	},
 	{"lanes_troubled", "TroubledLanes", "GET", "/v1/lanes/troubled", "", 200},
 	{"lane", "Lane", "GET", "/v1/topics/order.close/lanes/a", "", 200},

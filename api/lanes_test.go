@@ -37,7 +37,8 @@ func TestLane_IsPutPatchedPausedAndDeleted(t *testing.T) {
 		`"paused": false,
 		"paused_at": null, "paused_by": null, "pause_note": null, "updated_at": null, "updated_by": null,
 		"headers": {"Authorization": "[redacted]", "X-A": "1"}, "lane_concurrency": 4, "lane_rate": "5/1m30s", `+
-		`"ordered": true, "managed_by": null, "subscribe": null, "subscribe_labels": null, "durability": null}`, w.Body.String())
+		`"ordered": true, "managed_by": null, "subscribe": null, "subscribe_labels": null, `+
+		`"durability": null}`, w.Body.String())
 	require.JSONEq(t, w.Body.String(), call(t, h, http.MethodGet, path, "").Body.String())
 
 	for body, then := range map[string]func(*policy.Lane){

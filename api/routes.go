@@ -79,7 +79,8 @@ func (a *api) routes() []route {
 	var all []route
 	for _, e := range slices.Concat(a.jobEndpoints(), a.topicEndpoints(), a.laneEndpoints(),
 		a.secretEndpoints("/v1/topics/{topic}"), a.secretEndpoints("/v1/topics/{topic}/lanes/{lane}"),
-		a.leaseEndpoints(), a.deadEndpoints(), a.workEndpoints(), a.scheduleEndpoints(), a.eventEndpoints(), a.statsEndpoints(),
+		a.leaseEndpoints(), a.deadEndpoints(), a.workEndpoints(), a.scheduleEndpoints(), a.eventEndpoints(),
+		a.statsEndpoints(),
 		a.tokenEndpoints(), a.namespaceEndpoints(), a.serviceEndpoints()) {
 		i := slices.IndexFunc(all, func(r route) bool { return r.path == e.path })
 		if i < 0 {

@@ -130,7 +130,9 @@ var (
 		reflect.TypeFor[access.Role]():       "Role",
 		reflect.TypeFor[access.Topics]():     "TopicPatterns",
 	}
-	refsByTag = map[string]string{"topic": "TopicName", "lane": "LaneName", "namespace": "NamespaceName", "event_type": "EventType"}
+	refsByTag = map[string]string{
+		"topic": "TopicName", "lane": "LaneName", "namespace": "NamespaceName", "event_type": "EventType",
+	}
 	// attrsByTag are bounds of texts in requests.
 	attrsByTag = map[string]string{
 		"id":         `pattern: "^[A-Za-z0-9_:-]{1,64}$"`,

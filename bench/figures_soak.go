@@ -24,8 +24,8 @@ const (
 	descriptors = "descriptors"
 )
 
-// burstShare is the part of the rate of a backlog that the soak has, half of what is sustained: jobs that are due one by
-// one, each alone in its lane, cost up to four times as much as those of a backlog.
+// burstShare is the part of the rate of a backlog that the soak has, half of what is sustained: jobs that are due one
+// by one, each alone in its lane, cost up to four times as much as those of a backlog.
 const burstShare = 8
 
 // soak delivers to many lanes, of which a tenth fails, and looks each minute whether memory, goroutines and descriptors
@@ -138,7 +138,8 @@ func (b *bench) soakSend(ctx context.Context, r *ringback, rate float64) (s send
 			} else {
 				s.good++
 			}
-			return fmt.Appendf(to, `{"topic":%q,"lane":"lane-%d","url":%q,"run_at":%q,"ladder":%s,"expires_in":60,"body":%s}`,
+			return fmt.Appendf(to,
+				`{"topic":%q,"lane":"lane-%d","url":%q,"run_at":%q,"ladder":%s,"expires_in":60,"body":%s}`,
 				soakTopic, lane, b.sink+path, at.UTC().Format("2006-01-02T15:04:05.000Z07:00"), soakTries, body(at))
 		})); s.err != nil {
 			return s
@@ -186,8 +187,8 @@ func (b *bench) soakLedger(ctx context.Context, r *ringback, s sending) error {
 	defer cancel()
 	for {
 		var counts struct{ Delivered, Dead, Registered int }
-		if err := r.call(ctx, http.MethodGet, "/v1/topics/"+soakTopic+"/stats?limit=1", nil, http.StatusOK, &counts); err !=
-			nil {
+		const path = "/v1/topics/" + soakTopic + "/stats?limit=1"
+		if err := r.call(ctx, http.MethodGet, path, nil, http.StatusOK, &counts); err != nil {
 			return err
 		}
 		if counts.Registered == s.good+s.bad && counts.Delivered == s.good && counts.Dead == s.bad {

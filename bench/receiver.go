@@ -121,7 +121,8 @@ func (r *receiver) read(from io.Reader, now time.Time) error {
 	return nil
 }
 
-// obey serves orders: expect resets the counts, take returns the lateness of what came since, wait waits for the last expected request, count returns their number.
+// obey serves orders: expect resets the counts, take returns the lateness of what came since, wait waits for the last
+// expected request, count returns their number.
 func (r *receiver) obey(ctx context.Context, o order) (answer, error) {
 	switch o.Do {
 	case "expect":

@@ -15,9 +15,9 @@ import (
 type NewEvent struct {
 	// Type is what happened, such as order.paid.
 	Type string `json:"type"`
-	// Job is what the lanes get. Its ID is the event's, 1 to 40 of A-Z a-z 0-9 _ and -; empty: a new one. Sending an event
-	// again under its id changes nothing, and a different event under it is ErrConflict. Lanes can subscribe to Labels.
-	// URL, Lane, Method and Headers are those of the lanes, and must be empty.
+	// Job is what the lanes get. Its ID is the event's, 1 to 40 of A-Z a-z 0-9 _ and -; empty: a new one. Sending an
+	// event again under its id changes nothing, and a different event under it is ErrConflict. Lanes can subscribe to
+	// Labels. URL, Lane, Method and Headers are those of the lanes, and must be empty.
 	Job
 }
 
@@ -39,10 +39,12 @@ type SentEvent struct {
 	CreatedAt time.Time         `json:"created_at"`
 	CreatedBy string            `json:"created_by"`
 	Expanded  bool              `json:"expanded"` // all jobs are registered, or will be in a moment
-	Jobs      int64             `json:"jobs"`     // so far
-	Lanes     []EventLane       `json:"lanes"`    // up to 1,000
-	Refused   []EventRefusal    `json:"refused"`  // the first
-	Counts    *EventCounts      `json:"counts"`   // of GetEvent only
+	// WaitingFor is why the rest of its jobs wait; empty: for nothing but its due time or its turn.
+	WaitingFor string         `json:"waiting_for"`
+	Jobs       int64          `json:"jobs"`    // so far
+	Lanes      []EventLane    `json:"lanes"`   // up to 1,000; lists leave them and Refused out
+	Refused    []EventRefusal `json:"refused"` // the first
+	Counts     *EventCounts   `json:"counts"`  // of GetEvent only
 
 	Body       json.RawMessage `json:"body"` // of GetEvent only, like BodyText and BodyBase64
 	BodyText   *string         `json:"body_text"`

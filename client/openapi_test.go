@@ -111,7 +111,9 @@ var operations = map[string]operation{
 	"listEvents": {
 		call: func(ctx context.Context, c *Client) {
 			now := time.Now()
-			f := EventFilter{Topic: "t", Type: "a", Label: []string{"a:b"}, CreatedAfter: now, CreatedBefore: now, Order: "oldest"}
+			f := EventFilter{
+				Topic: "t", Type: "a", Label: []string{"a:b"}, CreatedAfter: now, CreatedBefore: now, Order: "oldest",
+			}
 			all(c.Events(ctx, f))
 			f.PageOptions = somePage
 			_, _ = c.EventsPage(ctx, f)

@@ -21,8 +21,8 @@ type StreamOptions struct {
 	Verdict string `json:"verdict"` // delivered, again, dead or released: only attempts with it
 }
 
-// StreamUpdate is something that happened: one of its fields is set, or none if the update is of a kind that this version
-// does not know.
+// StreamUpdate is something that happened: one of its fields is set, or none if the update is of a kind that this
+// version does not know.
 type StreamUpdate struct {
 	// attempt, change, skipped, or another; connected and resumed: there is a connection, or another one
 	Kind    string

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"time"
 
 	"github.com/ringback/ringback/dispatcher/events"
 	"github.com/ringback/ringback/job"
@@ -66,10 +67,11 @@ func (d *Dispatcher) checkEvent(ctx context.Context, topics *lookup, namespace s
 			return &job.UndeclaredTopicError{Topic: e.Job.Topic}
 		}
 	}
-	if err := d.checkCallbacks(e.Job.OnDelivered, e.Job.OnDead); err != nil {
-		return err
+	faults := job.ValidateExpiry(&e.Job, time.Now())
+	if len(faults) > 0 && (e.ID == "" || !d.events.IsKnown(ctx, namespace, e)) {
+		return &job.InvalidError{Errors: faults}
 	}
-	return nil
+	return d.checkCallbacks(e.Job.OnDelivered, e.Job.OnDead)
 }
 
 // PreviewEvent returns an event as it would be sent now. Errors as for SendEvents.
@@ -82,8 +84,8 @@ func (d *Dispatcher) PreviewEvent(
 	return d.events.Preview(ctx, namespace, actor, e)
 }
 
-// ListEvents returns a page of the events that shown selects, in the order of the filter, whose topic is theirs. The page
-// has no Jobs.
+// ListEvents returns a page of the events that shown selects, in the order of the filter, whose topic is theirs. The
+// page has no Jobs.
 func (d *Dispatcher) ListEvents(
 	ctx context.Context, filter store.Filter, shown func(*store.Event) bool,
 ) ([]store.Event, store.Page, error) {

@@ -150,6 +150,29 @@ func TestEvents_NameLanesWhoseJobIsRefused(t *testing.T) {
 	})
 }
 
+func TestEvents_WithoutSubscribersHaveNoJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		sent := r.send(t, store.EventSpec{ID: "e", Type: "x"})
+		require.True(t, sent.Expanded)
+		require.Zero(t, sent.Jobs)
+		r.subscribe(t, "late", nil, "*")
+		time.Sleep(time.Minute)
+		require.Empty(t, to.calls(), "it did not subscribe when the event was sent")
+		require.Equal(t, []string{"late"}, lanesOf(r.send(t, store.EventSpec{Type: "x"})), "what this process changed")
+
+		e := store.EventSpec{ID: "expired", Type: "x"}
+		e.Job.Topic, e.Job.Delay, e.Job.ExpiresAt = "orders", time.Hour, time.Now().Add(time.Minute)
+		refused := r.SendEvents(t.Context(), job.DefaultNamespace, "shop", []store.EventSpec{e})[0]
+		require.ErrorAs(t, refused.Err, new(*job.InvalidError))
+		e.Job.Delay = 0
+		require.False(t, r.send(t, e).Known)
+		time.Sleep(time.Hour)
+		require.True(t, r.send(t, e).Known, "it was sent in time")
+	})
+}
+
 // lostReplies loses the replies of some settlements of events, which have taken effect.
 type lostReplies struct {
 	store.Store

@@ -84,6 +84,13 @@ func (d *Dispatcher) editJob(ctx context.Context, found *job.Job, edit job.Edit)
 		return job.Job{}, err
 	}
 	spec.Header = d.keepTrace(found.Header, spec.Header)
+	if event, ok := found.Labels[job.LabelEvent]; ok && spec.Labels[job.LabelEvent] != event {
+		spec.Labels = maps.Clone(spec.Labels)
+		if spec.Labels == nil {
+			spec.Labels = make(map[string]string)
+		}
+		spec.Labels[job.LabelEvent] = event // clients cannot send it
+	}
 	if err := d.checkEdit(ctx, found, &spec); err != nil {
 		return job.Job{}, err
 	}

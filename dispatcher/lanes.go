@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
@@ -105,6 +106,9 @@ func (d *Dispatcher) changeLane(
 		release(err)
 		if err != nil {
 			return store.Lane{}, fmt.Errorf("put lane %s: %w", q.Lane, err)
+		}
+		if !reflect.DeepEqual(before.Subscription, lane.Settings.Subscription) {
+			d.events.Subscriptions.Reload(ctx, d.store.ShardOf(q))
 		}
 		d.publishPause(q, before.Paused, lane.Settings.Paused, opts.Updated.By)
 		return put, nil

@@ -32,7 +32,8 @@ func TestEvents_ReachEachSubscribedLaneOnceAcrossKills(t *testing.T) {
 			var events []obj
 			for i := range size {
 				events = append(events, obj{
-					"id": fmt.Sprintf("e-%d-%d", b, i), "topic": "merchants", "type": "order.paid", "body": obj{"order": i},
+					"id": fmt.Sprintf("e-%d-%d", b, i), "topic": "merchants", "type": "order.paid",
+					"body": obj{"order": i},
 				})
 			}
 			for sent := false; !sent; {

@@ -95,9 +95,9 @@ func EventOf(id string, q Queue) string {
 // eventLaneHash is the length of what stands for the lane in the id of an event's job.
 const eventLaneHash = 26
 
-// EventJobID returns the id of an event's job for a lane, so that a lane has one job of an event.
-func EventJobID(event, lane string) string {
-	sum := sha256.Sum256([]byte(lane))
+// EventJobID returns the id of an event's job for a lane of a topic, so that the lane has one job of the event.
+func EventJobID(event, topic, lane string) string {
+	sum := sha256.Sum256([]byte(topic + " " + lane))
 	return EventJobIDPrefix + event + ":" + idEncoding.EncodeToString(sum[:16])
 }
 

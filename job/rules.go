@@ -78,14 +78,15 @@ var checks = map[string]struct {
 		func(s string) bool { return utf8.RuneCountInString(s) <= 255 && IsFieldValue(s) },
 		"must be a media type of at most 255 characters, without line breaks and control characters",
 	},
-	"status":     {isStatus, `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`},
+	"status": {isStatus, `must be a status of 300 to 599 such as "410", or a class: "3xx", "4xx" or "5xx"`},
 	"event_type": {
 		policy.IsEventType,
 		"must be 1 to 128 of A-Z a-z 0-9 _ and -, in parts between full stops, such as order.paid",
 	},
 	"event_pattern": {
 		policy.IsEventPattern,
-		"must be a type of events such as order.paid, in which a part may be * and the last one **, of at most 128 characters",
+		"must be a type of events such as order.paid, in which a part may be * and the last one **, " +
+			"of at most 128 characters",
 	},
 	"event_id": {
 		func(s string) bool { return consistsOf(s, maxEventID, "_-") },

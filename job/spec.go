@@ -52,7 +52,8 @@ type Spec struct {
 	// Kind is what the job is for, if Ringback created it. `callback`: reports the end of a job. `backlog`: reports a
 	// topic's backlog. `work`: does bulk work. `schedule`: makes ticks. Null: a client registered it.
 	Kind string `json:"kind,omitzero" api:"kind,answer"`
-	// Origin is what a callback is about: the id of the job, or the name of the topic.
+	// Origin is what a callback is about: the id of the job, or the name of the topic. Of the job of an event, the id
+	// of the event.
 	Origin string `json:"origin,omitzero" api:"origin,answer"`
 
 	// CreatedBy is the name of the client that registered the job, at most MaxActor bytes; empty: unknown. It is not

@@ -16,8 +16,8 @@ const (
 // A Subscription selects events for a lane.
 type Subscription struct {
 	// Subscribe lists patterns of the types of events that the lane gets. A type is text between full stops:
-	// `order.paid`. In a pattern `*` stands for one text, and `**` at the end for one or more; a lone `*` is every type.
-	// Default: none.
+	// `order.paid`. In a pattern `*` stands for one text, and `**` at the end for one or more; a lone `*` is every
+	// type. Default: none.
 	Subscribe []string `json:"subscribe,omitempty" api:"subscribe" validate:"omitempty,max=100,dive,event_pattern"`
 	// SubscribeLabels are labels that an event must have, too. Default: none.
 	SubscribeLabels map[string]string `json:"subscribe_labels,omitempty" api:"subscribe_labels"`
@@ -69,7 +69,8 @@ func IsEventPattern(text string) bool {
 	if parts[last] == anyMore {
 		parts = parts[:last]
 	}
-	return len(text) <= MaxEventType && !slices.ContainsFunc(parts, func(s string) bool { return s != anyOne && isNoSegment(s) })
+	return len(text) <= MaxEventType &&
+		!slices.ContainsFunc(parts, func(s string) bool { return s != anyOne && isNoSegment(s) })
 }
 
 func isNoSegment(text string) bool {

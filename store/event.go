@@ -39,20 +39,25 @@ type Event struct {
 	CreatedAt time.Time `api:"created_at,always"`
 	// CreatedBy is the token that sent it. Null: unknown, or no token was needed.
 	CreatedBy string `api:"created_by"`
-	// Expanded is whether all its jobs are registered, or will be in a moment. Otherwise it is not due yet, or has lanes
-	// that were not treated yet.
+	// Expanded is whether all its jobs are registered, or will be in a moment. Otherwise it is not due yet, or has
+	// lanes that were not treated yet.
 	Expanded bool `api:"expanded,always"`
+	// WaitingFor is why the rest of its jobs wait, such as a full quota. Null: for nothing but its due time or its
+	// turn.
+	WaitingFor string `api:"waiting_for"`
 	// Jobs is the number of its jobs so far.
 	Jobs int64 `api:"jobs,always"`
-	// Lanes are the lanes that got a job, up to 1,000, in order of name.
+	// Lanes are the lanes that get a job, up to 1,000, in order of name. Lists of events leave them out.
 	Lanes []EventLane `api:"lanes,always"`
-	// Refused are the first lanes whose job was refused, with the reason.
+	// Refused are the first lanes whose job was refused, with the reason. Lists of events leave them out.
 	Refused []EventRefusal `api:"refused,always"`
 	// Counts are the states of its jobs. Null: not asked for.
 	Counts *EventCounts `api:"counts"`
 
 	BodyKind job.BodyKind
 	Body     []byte
+	// Chosen is set if its lanes were chosen when it was sent.
+	Chosen bool
 	// Known is set in the answer to a repeated event.
 	Known bool
 }

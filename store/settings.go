@@ -33,10 +33,10 @@ type Settings interface {
 	ListDocuments(ctx context.Context, after DocumentKey, limit int) (docs []Document, revision int64, err error)
 
 	// ListChanges returns what changed in the documents of a kind (of lanes: in those of all topics) since a revision
-	// that it returned before, so that readers who keep the documents pay for a change only. An engine knows the revisions of the last KeptChanges
-	// changes, with their removals. For any other it returns all documents: for 0, for one that is older, and for one
-	// that a failover or a restored backup took back, even if newer ones were given since. It may do so at any time.
-	// ClaimResult reports the newest revision of topics.
+	// that it returned before, so that readers who keep the documents pay for a change only. An engine knows the
+	// revisions of the last KeptChanges changes, with their removals. For any other it returns all documents: for 0,
+	// for one that is older, and for one that a failover or a restored backup took back, even if newer ones were given
+	// since. It may do so at any time. ClaimResult reports the newest revision of topics.
 	ListChanges(ctx context.Context, kind string, since int64) (Changes, error)
 }
 

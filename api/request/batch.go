@@ -42,7 +42,9 @@ func decodeArray(text []byte, things string, most int) (all []byte, n int, p *re
 		n++
 	}
 	if n > most {
-		return nil, 0, response.TooLargeFields(job.FieldError{Field: field, Detail: fmt.Sprintf("must be at most %d", most)})
+		return nil, 0, response.TooLargeFields(job.FieldError{
+			Field: field, Detail: fmt.Sprintf("must be at most %d", most),
+		})
 	}
 	return all, n, nil
 }

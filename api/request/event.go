@@ -55,12 +55,13 @@ func DecodeEvents(text []byte) (all []byte, n int, p *response.Problem) {
 
 // EventFilter reads the parameters of a list of events.
 func (q *Query) EventFilter() store.Filter {
-	f := q.Filter(states...)
+	f := q.selection(states)
 	if name := q.Get("type"); name != "" {
 		if !policy.IsEventType(name) {
 			q.AddError("?type", "must be the type of events, without *")
 		}
 		f.Labels = append(f.Labels, store.Label{Key: job.LabelEvent, Value: name})
 	}
+	q.cursor(&f)
 	return f
 }

@@ -26,6 +26,13 @@ var states = []job.State{job.Scheduled, job.Ready, job.Running, job.Delivered, j
 
 // Filter reads the parameters of a list of jobs in one of some states; without any, in those of the parameter state.
 func (q *Query) Filter(of ...job.State) store.Filter {
+	f := q.selection(of)
+	q.cursor(&f)
+	return f
+}
+
+// selection is Filter without the cursor.
+func (q *Query) selection(of []job.State) store.Filter {
 	f := store.Filter{
 		Namespace:  q.namespace,
 		Topic:      q.Get("topic"),
@@ -56,13 +63,17 @@ func (q *Query) Filter(of ...job.State) store.Filter {
 		q.AddError("?order", "must be newest or oldest")
 	}
 	q.CheckFilter("?", &f)
+	return f
+}
+
+// cursor reads the cursor of a list of jobs that a filter selects.
+func (q *Query) cursor(f *store.Filter) {
 	if text := q.Get("cursor"); text != "" && len(q.errors) == 0 {
 		var err error
-		if f.After, err = DecodeJobsCursor(text, &f); err != nil {
+		if f.After, err = DecodeJobsCursor(text, f); err != nil {
 			q.AddError("?cursor", err.Error())
 		}
 	}
-	return f
 }
 
 // states returns the states that the parameter state names, once each.

@@ -86,6 +86,9 @@ func newJobData(v *web.Visit, j *client.JobInfo) *jobData {
 // tickPrefix begins the ids of the jobs of schedules: rb:s:NAME:UNIX.
 const tickPrefix = "rb:s:"
 
+// eventPrefix begins the ids of the jobs of events, whose origin is the event.
+const eventPrefix = "rb:e:"
+
 // origin links what a job is about that Ringback made: the job or the topic of a callback, or the schedule of a tick.
 func origin(v *web.Visit, j *client.JobInfo) *web.Link {
 	if tick, ok := strings.CutPrefix(j.ID, tickPrefix); ok && v.Can(access.ReadSchedule) {
@@ -94,7 +97,7 @@ func origin(v *web.Visit, j *client.JobInfo) *web.Link {
 		}
 	}
 	switch {
-	case j.Origin == "":
+	case j.Origin == "" || strings.HasPrefix(j.ID, eventPrefix):
 		return nil
 	case j.Kind != "backlog":
 		return &web.Link{To: v.Path("jobs", j.Origin), Text: "job " + j.Origin}

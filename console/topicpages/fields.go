@@ -81,7 +81,8 @@ var laneForm = form.Of[client.LaneSettings](form.Group{Title: "Settings", Fields
 	field("lane_concurrency", "Attempts at a time", "Over all processes, 1 to 10000."),
 	field("lane_rate", "Rate", "Starts of attempts, such as 5/s or 5/90s."),
 	ordered("One job at a time, in the order of their registration.", "as the topic"),
-	hinted(field("subscribe", "Subscribes to", "Types of events. Parts may be *, and the last one **."), "order.* user.created"),
+	hinted(field("subscribe", "Subscribes to", "Types of events. Parts may be *, and the last one **."),
+		"order.* user.created"),
 	hinted(lines(field("subscribe_labels", "Labels of these events", "One in a line."), 2), "region: eu"),
 	field("managed_by", "Managed by", "The files that set the lane: ringback apply writes it. Empty: none."),
 }})

@@ -1,11 +1,11 @@
 // Package events makes one job of an event for each lane of its topic that subscribes to it.
 //
-//	Send ─▶ an internal job with the event and its lanes ─▶ Step: jobs to the outbox, in parts ─▶ carrier ─▶ their queues
+//	Send ─▶ internal job with the event and its lanes ─▶ Step: jobs to the outbox, in parts ─▶ carrier ─▶ queues
 //
 // An event is an internal job, in the queue of its topic's events. Its steps write the jobs to the outbox in the same
-// settlement that notes how far it is, so that each lane gets one job whatever crashes, and the event ends with the last
-// part. It is kept as long as delivered jobs of its topic's events are. Jobs have ids that follow from the event and the
-// lane.
+// settlement that notes how far it is, so that each lane gets one job whatever crashes, and the event ends with the
+// last part. It is kept as long as delivered jobs of its topic's events are. Jobs have ids that follow from the event
+// and the lane.
 //
 // The lanes are those that subscribe when the event is due: of one that is due at once, when it is sent.
 package events
@@ -41,6 +41,7 @@ const (
 // Jobs is the part of the store that holds events.
 type Jobs interface {
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
+	GetIn(ctx context.Context, q job.Queue, ref job.Ref) (job.Job, error)
 	List(ctx context.Context, filter store.Filter) (store.Page, error)
 	StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error)
 	ShardOf(q job.Queue) int
@@ -69,12 +70,14 @@ type progress struct {
 	store.EventSpec
 
 	// Lanes are those that get a job, in order; nil: they are found by steps, in order of name after the last one.
-	Lanes []string `json:"lanes,omitempty"`
+	Lanes []string `json:"lanes,omitzero"`
 	Last  string   `json:"last,omitempty"`
 	// Made are the lanes that got a job, up to store.MaxEventLanes.
 	Made    []string             `json:"made,omitempty"`
 	Count   int64                `json:"count,omitempty"`
 	Refused []store.EventRefusal `json:"refused,omitempty"`
+	// WaitingFor is why the rest of the jobs wait.
+	WaitingFor string `json:"waiting_for,omitempty"`
 }
 
 func queueOf(namespace, topic string) job.Queue {
@@ -92,7 +95,7 @@ func (s *Service) Send(ctx context.Context, namespace, actor string, all []store
 	records := make([]store.NewJob, 0, len(all))
 	at := make([]int, 0, len(all))
 	for i := range all {
-		record, err := s.record(ctx, namespace, actor, all[i])
+		record, _, err := s.record(ctx, namespace, actor, all[i])
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -109,49 +112,52 @@ func (s *Service) Send(ctx context.Context, namespace, actor string, all []store
 		default:
 			r.Event = decode(&inserted.Job)
 			r.Event.Known = inserted.Outcome == store.Existing
+			r.Event.Expanded = r.Event.Expanded || r.Event.Chosen // in a moment
 		}
 	}
 	return results
 }
 
-// record returns the internal job of an event.
-func (s *Service) record(ctx context.Context, namespace, actor string, e store.EventSpec) (store.NewJob, error) {
+// record returns the internal job of an event, and the lanes that subscribe to it now, in order of name.
+func (s *Service) record(
+	ctx context.Context, namespace, actor string, e store.EventSpec,
+) (record store.NewJob, lanes []string, err error) {
 	q := queueOf(namespace, e.Job.Topic)
-	fingerprint := sha256.New()
-	if err := json.NewEncoder(fingerprint).Encode(&e); err != nil {
-		return store.NewJob{}, err
-	}
-	s.Registrar.Seal(&e.Job)
-	if e.ID == "" {
+	if e.ID != "" {
+		fingerprint := sha256.New()
+		if err := json.NewEncoder(fingerprint).Encode(&e); err != nil {
+			return store.NewJob{}, nil, err
+		}
+		record.Fingerprint = fingerprint.Sum(nil)
+	} else {
 		e.ID = job.NewID(time.Now(), s.Jobs.ShardOf(q))
 	}
+	s.Registrar.Seal(&e.Job)
+	if lanes, err = s.lanes(ctx, namespace, &e); err != nil {
+		return store.NewJob{}, nil, err
+	}
+	if len(lanes)*len(e.Job.Body) > store.MaxEventBytes && !s.IsKnown(ctx, namespace, &e) {
+		return store.NewJob{}, nil, &job.InvalidError{Errors: []job.FieldError{{
+			Field:  "/body",
+			Detail: fmt.Sprintf("is too large for %d lanes: all copies together must be at most 64 MiB", len(lanes)),
+		}}}
+	}
 	p := progress{EventSpec: e}
-	if e.Job.Delay <= 0 && !e.Job.RunAt.After(time.Now()) {
-		lanes, err := s.lanes(ctx, namespace, &e)
-		if err != nil {
-			return store.NewJob{}, err
-		}
-		if size := len(lanes) * len(e.Job.Body); size > store.MaxEventBytes {
-			return store.NewJob{}, &job.InvalidError{Errors: []job.FieldError{{
-				Field:  "/body",
-				Detail: fmt.Sprintf("is too large for %d lanes: all copies together must be at most 64 MiB", len(lanes)),
-			}}}
-		}
-		if len(lanes) <= store.MaxEventLanes {
-			p.Lanes = append([]string{}, lanes...) // not nil
-		}
+	if e.Job.Delay <= 0 && !e.Job.RunAt.After(time.Now()) && len(lanes) <= store.MaxEventLanes {
+		p.Lanes = append([]string{}, lanes...) // not nil
 	}
 	body, err := json.Marshal(&p)
-	if err != nil {
-		return store.NewJob{}, err
-	}
-	return store.NewJob{
-		New: job.New{Spec: job.Spec{
-			ID: job.EventIDPrefix + e.ID, Queue: q, CreatedBy: actor, BodyKind: job.BodyJSON, Body: body,
-			Labels: labelsOf(&e),
-		}, Delay: e.Job.Delay, RunAt: e.Job.RunAt},
-		Fingerprint: fingerprint.Sum(nil),
-	}, nil
+	record.New = job.New{Spec: job.Spec{
+		ID: job.EventIDPrefix + e.ID, Queue: q, CreatedBy: actor, BodyKind: job.BodyJSON, Body: body,
+		Labels: labelsOf(&e),
+	}, Delay: e.Job.Delay, RunAt: e.Job.RunAt}
+	return record, lanes, err
+}
+
+// IsKnown reports whether an event was sent before: whether it is the same is for the store to say.
+func (s *Service) IsKnown(ctx context.Context, namespace string, e *store.EventSpec) bool {
+	known, err := s.Jobs.StatusOnAny(ctx, []job.Ref{refOf(namespace, e.ID)})
+	return err == nil && known[0].Known()
 }
 
 // lanes returns the lanes that subscribe to an event, in order of name.
@@ -159,18 +165,23 @@ func (s *Service) lanes(ctx context.Context, namespace string, e *store.EventSpe
 	return s.Subscriptions.Find(ctx, namespace, e.Job.Topic, e.Type, e.Job.Labels)
 }
 
-// Preview returns an event as it would be sent now.
+// Preview returns an event as it would be sent now. Without an id of the client its jobs have none.
 func (s *Service) Preview(ctx context.Context, namespace, actor string, e store.EventSpec) (store.Event, error) {
-	e.Job.Delay, e.Job.RunAt = 0, time.Time{}
-	record, err := s.record(ctx, namespace, actor, e)
+	chosen := e.ID
+	record, lanes, err := s.record(ctx, namespace, actor, e)
 	if err != nil {
 		return store.Event{}, err
 	}
-	lanes, err := s.lanes(ctx, namespace, &e)
 	now := job.Millis(time.Now())
 	found := decode(&job.Job{Spec: record.Spec, Progress: job.Progress{CreatedAt: now, FirstDueAt: now}})
-	found.Jobs, found.Lanes = int64(len(lanes)), lanesOf(found.ID, lanes[:min(len(lanes), store.MaxEventLanes)])
-	return found, err
+	found.Lanes = lanesOf(found.ID, e.Job.Topic, lanes[:min(len(lanes), store.MaxEventLanes)])
+	found.ID, found.Jobs = chosen, int64(len(lanes))
+	if chosen == "" {
+		for i := range found.Lanes {
+			found.Lanes[i].JobID = ""
+		}
+	}
+	return found, nil
 }
 
 // Step makes the next jobs of an event.
@@ -188,7 +199,7 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 	if err != nil {
 		return internaljobs.Step{}, err
 	}
-	step := internaljobs.Step{Outbox: made, Wait: wait, Done: wait == 0 && len(part) == len(left)}
+	step := internaljobs.Step{Outbox: made, Wait: wait, Done: len(left) == 0 || p.Last == left[len(left)-1]}
 	step.Body, err = json.Marshal(&p)
 	return step, err
 }
@@ -210,16 +221,17 @@ func (s *Service) left(ctx context.Context, namespace string, p *progress) ([]st
 	return nil, nil
 }
 
-// prepare returns the jobs of lanes, and notes them. Lanes whose job is refused are noted, too. wait is set if a quota
-// is full: then the lanes from there on are left.
+// prepare returns the jobs of lanes, and notes them. Lanes whose job is refused are noted, too; after some of them it
+// ends, since each makes it begin anew. wait is set if a quota is full: then the lanes from there on are left.
 func (s *Service) prepare(
 	ctx context.Context, j *store.ClaimedJob, p *progress, lanes []string,
 ) (made []store.NewJob, wait time.Duration, err error) {
+	p.WaitingFor = ""
 	jobs := make([]job.New, len(lanes))
 	for i, lane := range lanes {
 		jobs[i] = p.newJob(j, lane)
 	}
-	for len(lanes) > 0 {
+	for refused := 0; len(lanes) > 0 && refused < maxRefused; refused++ {
 		prepared, err := s.Registrar.PrepareJobs(ctx, jobs)
 		made = append(made, prepared...)
 		for _, lane := range lanes[:len(prepared)] {
@@ -233,6 +245,7 @@ func (s *Service) prepare(
 			break
 		}
 		if over, ok := errors.AsType[*job.QuotaError](err); ok {
+			p.WaitingFor = policy.OneLine(err.Error(), maxReason)
 			return made, min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
 		}
 		if !isRefused(err) {
@@ -260,7 +273,9 @@ func (p *progress) newJob(j *store.ClaimedJob, lane string) job.New {
 	if p.Job.ExpiresIn > 0 {
 		n.ExpiresAt = j.CreatedAt.Add(p.Job.ExpiresIn)
 	}
-	n.ID, n.Queue = job.EventJobID(p.ID, lane), job.Queue{Namespace: j.Namespace, Topic: p.Job.Topic, Lane: lane}
+	n.ID, n.Queue = job.EventJobID(p.ID, p.Job.Topic, lane), job.Queue{
+		Namespace: j.Namespace, Topic: p.Job.Topic, Lane: lane,
+	}
 	n.Origin, n.CreatedBy = p.ID, j.CreatedBy
 	n.Labels = labelsOf(&p.EventSpec)
 	return n

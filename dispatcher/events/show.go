@@ -5,50 +5,54 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
 
+// relayTime is the time within which the jobs of an event that has ended are expected to be registered.
+const relayTime = time.Minute
+
 // Get returns an event with the states of its jobs. Error: store.ErrNotFound.
 func (s *Service) Get(ctx context.Context, namespace, id string) (store.Event, error) {
-	found, err := s.Jobs.Get(ctx, refOf(namespace, id))
+	ref := refOf(namespace, id)
+	if !job.IsInternalID(ref.ID) { // a callback of a job may have such an id
+		return store.Event{}, store.ErrNotFound
+	}
+	found, err := s.Jobs.Get(ctx, ref)
 	if err != nil {
 		return store.Event{}, err
 	}
 	e := decode(&found)
-	e.Counts, err = s.count(ctx, &e)
+	e.Counts, err = s.count(ctx, &e, !e.Expanded || time.Since(found.FinishedAt) < relayTime)
 	return e, err
 }
 
-// count counts the jobs of an event by state.
-func (s *Service) count(ctx context.Context, e *store.Event) (*store.EventCounts, error) {
+// count counts the jobs of an event by state. toCome says that those that are not known are still to come.
+func (s *Service) count(ctx context.Context, e *store.Event, toCome bool) (*store.EventCounts, error) {
 	refs := make([]job.Ref, len(e.Lanes))
 	for i, lane := range e.Lanes {
 		refs[i] = job.Ref{Namespace: e.Namespace, ID: lane.JobID}
 	}
+	statuses, err := s.Jobs.StatusOnAny(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("count the jobs of an event: %w", err)
+	}
 	counts := &store.EventCounts{Exact: e.Jobs <= int64(len(refs))}
-	for len(refs) > 0 {
-		n := min(len(refs), store.MaxBatch)
-		statuses, err := s.Jobs.StatusOnAny(ctx, refs[:n])
-		if err != nil {
-			return nil, fmt.Errorf("count the jobs of an event: %w", err)
+	for _, status := range statuses {
+		switch {
+		case status.Ended == job.Delivered:
+			counts.Delivered++
+		case status.Ended == job.Dead:
+			counts.Dead++
+		case status.Ended == job.Cancelled:
+			counts.Cancelled++
+		case status.Exists || toCome:
+			counts.Waiting++
+		default:
+			counts.Forgotten++
 		}
-		for _, status := range statuses {
-			switch {
-			case status.Ended == job.Delivered:
-				counts.Delivered++
-			case status.Ended == job.Dead:
-				counts.Dead++
-			case status.Ended == job.Cancelled:
-				counts.Cancelled++
-			case status.Exists || !e.Expanded:
-				counts.Waiting++
-			default:
-				counts.Forgotten++
-			}
-		}
-		refs = refs[n:]
 	}
 	return counts, nil
 }
@@ -65,25 +69,25 @@ func decode(j *job.Job) store.Event {
 	}
 	e.Labels, e.BodyKind, e.Body = p.Job.Labels, p.Job.BodyKind, p.Job.Body
 	lanes := p.Made
-	e.Jobs, e.Refused = p.Count, p.Refused
-	if p.Lanes != nil && !e.Expanded { // in a moment
-		lanes, e.Jobs, e.Expanded = p.Lanes, int64(len(p.Lanes)), true
+	e.Jobs, e.Refused, e.WaitingFor, e.Chosen = p.Count, p.Refused, p.WaitingFor, p.Lanes != nil
+	if e.Chosen && !e.Expanded {
+		lanes, e.Jobs = p.Lanes, int64(len(p.Lanes))
 	}
-	e.Lanes = lanesOf(p.ID, lanes)
+	e.Lanes = lanesOf(p.ID, p.Job.Topic, lanes)
 	return e
 }
 
 // lanesOf returns lanes with their jobs of an event.
-func lanesOf(event string, lanes []string) []store.EventLane {
+func lanesOf(event, topic string, lanes []string) []store.EventLane {
 	all := make([]store.EventLane, len(lanes))
 	for i, lane := range lanes {
-		all[i] = store.EventLane{Lane: lane, JobID: job.EventJobID(event, lane)}
+		all[i] = store.EventLane{Lane: lane, JobID: job.EventJobID(event, topic, lane)}
 	}
 	return all
 }
 
-// List returns a page of the events that a filter selects, in its order, without the states of their jobs. shown says
-// which of them.
+// List returns a page of the events that a filter selects, in its order, without their bodies, their lanes and the
+// states of their jobs. shown says which of them.
 func (s *Service) List(
 	ctx context.Context, filter store.Filter, shown func(*store.Event) bool,
 ) ([]store.Event, store.Page, error) {
@@ -94,12 +98,15 @@ func (s *Service) List(
 	}
 	all := make([]store.Event, 0, len(page.Jobs))
 	for i := range page.Jobs {
-		found, err := s.Jobs.Get(ctx, page.Jobs[i].Ref())
-		switch e := decode(&found); {
-		case errors.Is(err, store.ErrNotFound): // gone meanwhile
-		case err != nil:
+		found, err := s.Jobs.GetIn(ctx, page.Jobs[i].Queue, page.Jobs[i].Ref())
+		if errors.Is(err, store.ErrNotFound) { // gone meanwhile
+			continue
+		}
+		if err != nil {
 			return nil, page, err
-		case shown(&e):
+		}
+		if e := decode(&found); shown(&e) {
+			e.Body, e.Lanes, e.Refused = nil, nil, nil
 			all = append(all, e)
 		}
 	}

@@ -79,6 +79,14 @@ func (s *Subscriptions) Find(
 	return lanes, nil
 }
 
+// Reload makes Find see a change of a shard's lanes that this process has made. Without an answer of the store it is
+// seen as those of others are.
+func (s *Subscriptions) Reload(ctx context.Context, shard int) {
+	if of := s.shards[shard]; of.Loaded().Revision() >= 0 {
+		_, _ = of.Reload(ctx)
+	}
+}
+
 // topics returns the lanes of a snapshot by topic, made once for each.
 func (s *shardLanes) topics(set *documents.Set[*policy.Subscription]) map[documents.Name][]subscriber {
 	if known := s.byTopic.Load(); known != nil && known.revision == set.Revision() {

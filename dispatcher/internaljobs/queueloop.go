@@ -72,16 +72,22 @@ func (l *queueLoop) runSome(claimCtx, stepCtx, settleCtx context.Context, token 
 	}
 	leased, endLease := context.WithDeadline(settleCtx, started.Add(claimed.Jobs[0].LeaseFor))
 	defer endLease()
-	settlements := make([]store.Settlement, len(claimed.Jobs))
+	var ended []store.Settlement
+	outbox, size := 0, 0
 	for i := range claimed.Jobs {
-		j := &claimed.Jobs[i]
-		if i > 0 && time.Since(started) > atOnceTime {
-			settlements[i] = release(j)
-		} else {
-			settlements[i] = l.settlement(claimCtx, stepCtx, j)
+		s := release(&claimed.Jobs[i])
+		if i == 0 || time.Since(started) < atOnceTime {
+			s = l.settlement(claimCtx, stepCtx, &claimed.Jobs[i])
+		}
+		ended, outbox, size = append(ended, s), outbox+len(s.Outbox), size+len(s.Body)
+		for k := range s.Outbox {
+			size += len(s.Outbox[k].Body)
+		}
+		if outbox >= atOnceJobs || size >= atOnceBytes || i == len(claimed.Jobs)-1 {
+			l.settle(leased, ended)
+			ended, outbox, size = nil, 0, 0
 		}
 	}
-	l.settle(leased, settlements)
 	return true, nil
 }
 
@@ -99,8 +105,8 @@ func release(j *store.ClaimedJob) store.Settlement {
 	return store.Settlement{Ref: j.Ref(), Queue: j.Queue, Lease: j.Lease, Verdict: policy.Verdict{Kind: policy.Again}}
 }
 
-// settle writes settlements. While the store is unavailable it tries again until ctx ends: then the leases are over, and
-// the jobs are due again.
+// settle writes settlements. While the store is unavailable it tries again until ctx ends: then the leases are over,
+// and the jobs are due again.
 func (l *queueLoop) settle(ctx context.Context, all []store.Settlement) {
 	exchange := store.Exchange{Queue: l.store, Shard: l.shard, Log: l.r.log}
 	exchange.Settle(ctx, l.r.owner.NewToken(), all, func(i int, err error) {

@@ -32,6 +32,9 @@ const (
 	StepTimeout = 10 * time.Second
 	// atOnceTime is the time after which no more steps are made of jobs that were claimed at once.
 	atOnceTime = 2 * time.Second
+	// atOnceJobs and atOnceBytes are how many jobs, and bytes of bodies, are written with one settlement of several
+	// jobs; the last step may exceed them.
+	atOnceJobs, atOnceBytes = 1000, 4 << 20
 )
 
 // Options configures a Runner.

@@ -8,9 +8,9 @@
 // # Cost
 //
 // While nobody listens, an update costs one atomic load. A process asks who listens with one call of the store, at most
-// every two seconds, and only if updates happened. So a listener sees the updates of its own process from the start, and
-// those of others from two seconds later at the latest. Publish never waits for the store. A listener reads four times
-// a second.
+// every two seconds, and only if updates happened. So a listener sees the updates of its own process from the start,
+// and those of others from two seconds later at the latest. Publish never waits for the store. A listener reads four
+// times a second.
 //
 // # Skipped updates
 //

@@ -75,8 +75,8 @@ func (l *Listener) announce(ctx context.Context, filter Filter) (err error) {
 // Close ends the use of the listener, and withdraws its announcement.
 func (l *Listener) Close() { l.leave() }
 
-// Next returns the updates since the last call, and at most once a second the number of those that were skipped. Call it
-// every ReadEvery.
+// Next returns the updates since the last call, and at most once a second the number of those that were skipped. Call
+// it every ReadEvery.
 func (l *Listener) Next(ctx context.Context) (updates []Update, skipped uint64, err error) {
 	for range store.MaxTailMessages / store.TailReadMessages {
 		var messages [][]byte

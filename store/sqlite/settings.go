@@ -140,8 +140,8 @@ func (s *Store) ListDocuments(
 	return docs, revision, err
 }
 
-// listDocuments reads the revision first, so that it is not newer than the documents. Of lanes it reads those of after's
-// topic; without one, all.
+// listDocuments reads the revision first, so that it is not newer than the documents. Of lanes it reads those of
+// after's topic; without one, all.
 func listDocuments(
 	ctx context.Context, c *db.Conn, after store.DocumentKey, limit int,
 ) (docs []store.Document, revision int64, err error) {

@@ -138,7 +138,8 @@ func RunID(ctx context.Context, server *redis.Client) (string, error) {
 	return id, err
 }
 
-// readInfo reads what RunID returns, and a server's maxmemory-policy, which is empty if the server does not disclose it.
+// readInfo reads what RunID returns, and a server's maxmemory-policy, which is empty if the server does not disclose
+// it.
 func readInfo(ctx context.Context, server *redis.Client) (runID, evictionPolicy string, err error) {
 	info, err := server.Info(ctx).Result()
 	if err != nil && !IsNotPermitted(err) {
