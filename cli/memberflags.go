@@ -4,8 +4,7 @@ package cli
 
 // newFlags are the members of a new job.
 type newFlags struct {
-	// The id of the job, which makes its registration safe to repeat: the same id registers one job. Default: a
-	// generated one.
+	// The id of the job, which makes its registration safe to repeat: the same id registers one job. Default: a generated one.
 	ID string `name:"id" placeholder:"ID"`
 	// The class of the job, whose policy applies. Default: default.
 	Topic string `name:"topic" placeholder:"TOPIC"`
@@ -17,18 +16,15 @@ type newFlags struct {
 	Method string `name:"method" short:"X" placeholder:"METHOD"`
 	// The headers of the request. Repeatable. Default: those of the lane and the topic.
 	Header []string `name:"header" short:"H" sep:"none" in:"headers" field:"headers" placeholder:"NAME: VALUE"`
-	// The header Content-Type, which says what the body is. Default: application/json, text/plain or
-	// application/octet-stream, by the kind of body.
+	// The header Content-Type, which says what the body is. Default: application/json, text/plain or application/octet-stream, by the kind of body.
 	ContentType string `name:"content-type" placeholder:"TYPE"`
 	// Names and values to find the job by. Repeatable.
 	Labels map[string]string `name:"label" mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
-	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d.
-	// Default: the topic's.
+	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d. Default: the topic's.
 	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
 	// The number of attempts after the first. 0 to 1000. Default: the length of the job's own ladder, else the topic's.
 	Retries *int `name:"retries" placeholder:"N"`
-	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the
-	// topic's.
+	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the topic's.
 	Timeout string `name:"timeout" placeholder:"DURATION"`
 	// The callback that is sent when the job is delivered, with the type job.delivered. Default: the topic's.
 	OnDelivered string `name:"on-delivered" placeholder:"URL"`
@@ -76,18 +72,15 @@ type eventFlags struct {
 	ID string `name:"id" placeholder:"ID"`
 	// The class of the job, whose policy applies. Default: default.
 	Topic string `name:"topic" placeholder:"TOPIC"`
-	// The header Content-Type, which says what the body is. Default: application/json, text/plain or
-	// application/octet-stream, by the kind of body.
+	// The header Content-Type, which says what the body is. Default: application/json, text/plain or application/octet-stream, by the kind of body.
 	ContentType string `name:"content-type" placeholder:"TYPE"`
 	// Names and values to find the job by. Repeatable.
 	Labels map[string]string `name:"label" mapsep:"none" field:"labels" placeholder:"NAME=VALUE"`
-	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d.
-	// Default: the topic's.
+	// The waits after the first, second, … failed attempt, such as 15s,3m,10m. 1 to 100 entries, each 1ms to 30d. Default: the topic's.
 	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
 	// The number of attempts after the first. 0 to 1000. Default: the length of the job's own ladder, else the topic's.
 	Retries *int `name:"retries" placeholder:"N"`
-	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the
-	// topic's.
+	// The limit of a whole attempt, from name look-up to the last byte of the answer. 100ms to 10m. Default: the topic's.
 	Timeout string `name:"timeout" placeholder:"DURATION"`
 	// The callback that is sent when the job is delivered, with the type job.delivered. Default: the topic's.
 	OnDelivered string `name:"on-delivered" placeholder:"URL"`
@@ -111,15 +104,13 @@ type unsetFlag struct {
 
 // policyFlags are the members of a policy with which attempts are simulated.
 type policyFlags struct {
-	// The waits after the first, second, … failed attempt. 1 to 100 entries, each 1ms to 30d. Default:
-	// 15s,3m,10m,30m,30m,1h,2h,6h,15h.
+	// The waits after the first, second, … failed attempt. 1 to 100 entries, each 1ms to 30d. Default: 15s,3m,10m,30m,30m,1h,2h,6h,15h.
 	Ladder []string `name:"ladder" placeholder:"DURATION,…"`
 	// The number of attempts after the first. 0 to 1000. Default: the length of the ladder.
 	Retries *int `name:"retries" placeholder:"N"`
 	// Lengthens each wait by a random share of up to this much. 0 to 1. Default: 0.1.
 	Jitter *float64 `name:"jitter" placeholder:"N"`
-	// The maximum age of a job, counted from when it was first due. 1ms to 3653d. Default: the span of the ladder +
-	// 24h.
+	// The maximum age of a job, counted from when it was first due. 1ms to 3653d. Default: the span of the ladder + 24h.
 	MaxAge string `name:"max-age" placeholder:"DURATION"`
 }
 

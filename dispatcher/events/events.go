@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -62,7 +61,6 @@ type Service struct {
 	Jobs          Jobs
 	Registrar     Registrar
 	Subscriptions *Subscriptions
-	Logger        *slog.Logger
 }
 
 // progress is the body of an event's internal job.
