@@ -60,7 +60,7 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil,
 		"lane_rate": nil, "ordered": false, "managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil,
-		"pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
+		"subscribe": nil, "subscribe_labels": nil, "pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{
 		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second},
@@ -71,7 +71,7 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 		"topic": "orders", "lane": "a", "revision": 7.0, "url": nil, "headers": nil, "lane_concurrency": 2.0,
 		"lane_rate": units.FormatRate(set.LaneRate), "ordered": set.Ordered, "managed_by": nil, "paused": true,
 		"paused_at": "2026-03-01T12:00:00.000Z", "paused_by": "mia", "pause_note": "moves",
-		"updated_at": nil, "updated_by": nil, "durability": nil,
+		"subscribe": nil, "subscribe_labels": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue, Revision: 7, Settings: set}) }))
 }
 

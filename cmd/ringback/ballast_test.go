@@ -16,10 +16,10 @@ func TestBallast_IsOmittedUnderASmallMemoryLimit(t *testing.T) {
 		limit int64
 		want  int
 	}{
-		{200 << 20, 0},
-		{256<<20 - 1, 0},
-		{256 << 20, 32 << 20},
-		{math.MaxInt64, 32 << 20}, // unlimited
+		{100 << 20, 0},
+		{8*ballastBytes - 1, 0},
+		{8 * ballastBytes, ballastBytes},
+		{math.MaxInt64, ballastBytes}, // unlimited
 	} {
 		t.Run(fmt.Sprint(c.limit), func(t *testing.T) {
 			debug.SetMemoryLimit(c.limit)
