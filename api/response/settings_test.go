@@ -60,7 +60,8 @@ func TestLane_ShowsUnsetSettings(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"topic": "orders", "lane": "a", "revision": 0.0, "url": nil, "headers": nil, "lane_concurrency": nil,
 		"lane_rate": nil, "ordered": false, "managed_by": nil, "paused": false, "paused_at": nil, "paused_by": nil,
-		"subscribe": nil, "subscribe_labels": nil, "pause_note": nil, "updated_at": nil, "updated_by": nil, "durability": nil,
+		"subscribe": nil, "subscribe_labels": nil, "pause_note": nil,
+		"updated_at": nil, "updated_by": nil, "durability": nil,
 	}, decoded(t, func(o *Buffer) { o.Lane(&store.Lane{Queue: queue}) }))
 	set := policy.Lane{
 		LaneConcurrency: 2, LaneRate: policy.Rate{Starts: 5, Per: time.Second},
