@@ -279,7 +279,7 @@ func (p *progress) newJob(j *store.ClaimedJob, lane string) job.New {
 	return n
 }
 
-// labelsOf returns the labels of an event's jobs, and of its own: those that it was sent with, and its type.
+// labelsOf returns the labels of an event and its jobs: those that it was sent with, and its type.
 func labelsOf(e *store.EventSpec) map[string]string {
 	labels := maps.Clone(e.Job.Labels)
 	if labels == nil {
