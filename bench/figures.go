@@ -36,5 +36,6 @@ var figures = []figure{
 	{"beside", "deliveries a second while other jobs wait", beside, false, false},
 	{"page", "lists of jobs, and lateness of new ones, while others wait", pages, false, false},
 	{"start", "start on waiting jobs, and size of the program", starts, false, false},
-	{"soak", "many lanes for half an hour on each engine, a tenth of which fails", soak, false, true},
+	{"soak-redis", "many lanes on Redis for half an hour, a tenth of which fails", soakOn(redisEngine), false, true},
+	{"soak-sqlite", "the same on SQLite", soakOn(sqliteEngine), false, true},
 }

@@ -5,7 +5,7 @@
 //	go -C bench run . -quick                           every figure once, smaller: under two minutes
 //	go -C bench run . -only=throughput-redis,lateness  some of them
 //	go -C bench run . -only=rss,page,start -pending 10000000 -shards 3   with ten million jobs that wait
-//	go -C bench run . -only=soak                       half an hour of load on each engine
+//	go -C bench run . -only=soak-redis,soak-sqlite     half an hour of load on each engine
 //	go -C bench run . -earlier=../../old               compares with an earlier version, run by run
 //	go -C bench run . -docs ../docs                    also writes docs/benchmarks.md and its plots
 //	go -C bench run . -from bench.json -docs ../docs   shows the results of an earlier run

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 func TestFigures_AreChosenByName(t *testing.T) {
 	all, err := choose(figures, "")
 	require.NoError(t, err)
-	require.Len(t, all, len(figures)-1, "not the soak")
+	require.Len(t, all, len(figures)-2, "not the soaks")
 
 	some, err := choose(figures, "idle, post")
 	require.NoError(t, err)
