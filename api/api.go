@@ -86,8 +86,9 @@ type Topics interface {
 type Lanes interface {
 	// Lane returns a lane's own settings; revision 0 when it has none.
 	Lane(ctx context.Context, q job.Queue) (store.Lane, error)
-	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name.
-	ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error)
+	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name. With the type of an event
+	// it lists those that subscribe to it.
+	ListLanes(ctx context.Context, namespace, topic, eventType, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
 	ChangeLane(
 		ctx context.Context, q job.Queue, opts store.ChangeOptions, change func(*policy.Lane) error,
@@ -119,6 +120,8 @@ type BulkWork interface {
 	GroupIDs(
 		ctx context.Context, namespace string, ids []string, states []job.State, by store.GroupBy,
 	) (store.Groups, error)
+	// GroupReplay counts the jobs that a replay would make.
+	GroupReplay(ctx context.Context, namespace string, order store.WorkOrder, by store.GroupBy) (store.Groups, error)
 	// StartWork starts work. Errors: *job.QuotaError, *job.InvalidError.
 	StartWork(ctx context.Context, namespace string, order store.WorkOrder) (store.Work, error)
 	Work(ctx context.Context, namespace, id string) (store.Work, error)
@@ -149,6 +152,10 @@ type Events interface {
 	PreviewEvent(ctx context.Context, namespace, actor string, e store.EventSpec) (store.Event, error)
 	// Event returns an event with the states of its jobs. store.ErrNotFound.
 	Event(ctx context.Context, namespace, id string) (store.Event, error)
+	// WaitForEvent is Event once all jobs have ended, or after limit, or when the process stops.
+	WaitForEvent(ctx context.Context, namespace, id string, limit time.Duration) (store.Event, error)
+	// TestLane registers the job of an event for one lane. Errors are those of a registration.
+	TestLane(ctx context.Context, q job.Queue, eventType, actor string) store.RoutedResult
 	// ListEvents returns a page of the events that shown selects. The page has no Jobs.
 	ListEvents(
 		ctx context.Context, filter store.Filter, shown func(*store.Event) bool,

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringback/ringback/api/limits"
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/internal/access"
@@ -14,11 +15,11 @@ import (
 
 func (a *api) eventEndpoints() []endpoint {
 	return []endpoint{
-		at("POST /v1/events", access.SendEvent, ofRequest, a.on(onStore.sendEvent), query(dryRun)),
+		at("POST /v1/events", access.SendEvent, ofRequest, a.on(onStore.sendEvent), query(dryRun, "wait")),
 		at("GET /v1/events", access.ReadEvents, ofItems, a.on(onStore.listEvents),
 			query("topic", "type", "label", "order", "limit", "cursor", "created_after", "created_before")),
 		at("POST /v1/events/batch", access.SendEvent, ofRequest, a.on(onStore.sendEvents)),
-		at("GET /v1/events/{id}", access.ReadEvents, ofEvent, a.on(onStore.event)),
+		at("GET /v1/events/{id}", access.ReadEvents, ofEvent, a.on(onStore.event), query("wait")),
 	}
 }
 
@@ -56,16 +57,47 @@ func (a onStore) sendEvent(w http.ResponseWriter, r *http.Request) error {
 		response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Event(&found) })
 		return nil
 	}
+	wait, waits, err := request.Wait(r)
+	if err != nil {
+		return err
+	}
+	if waits {
+		leave, err := a.enterWait(r, a.waiting)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	sent := a.store.SendEvents(r.Context(), namespaceOf(r), actorOf(r.Context()), []store.EventSpec{e})[0]
 	if sent.Err != nil {
 		return sent.Err
+	}
+	status := eventStatus(&sent.Event)
+	if waits {
+		limits.Metered(r).Release()
+		if ended, err := a.waitForEvent(w, r, sent.Event.ID, wait); err == nil { // else it is at least sent
+			sent.Event = ended
+		}
 	}
 	if !request.PrincipalOf(r.Context()).Allows(access.ReadEvents) {
 		sent.Event.Lanes, sent.Event.Refused = nil, nil // as it does not read lanes
 	}
 	w.Header()["Location"] = []string{"/v1/events/" + sent.Event.ID}
-	response.Answer(w, eventStatus(&sent.Event), func(o *response.Buffer) { o.Event(&sent.Event) })
+	response.Answer(w, status, func(o *response.Buffer) { o.Event(&sent.Event) })
 	return nil
+}
+
+// waitForEvent returns an event once its jobs have ended, or as it is after wait. The request's token must still be valid
+// then.
+func (a onStore) waitForEvent(
+	w http.ResponseWriter, r *http.Request, id string, wait time.Duration,
+) (store.Event, error) {
+	allowWait(w, wait)
+	e, err := a.store.WaitForEvent(r.Context(), namespaceOf(r), id, wait)
+	if err == nil {
+		err = a.afterWait(w, r)
+	}
+	return e, err
 }
 
 // eventStatus is that of the answer to an event: 202 if lanes are left to find.
@@ -146,9 +178,21 @@ func (a onStore) listEvents(w http.ResponseWriter, r *http.Request) error {
 
 // event answers with an event, its body and the states of its jobs.
 func (a onStore) event(w http.ResponseWriter, r *http.Request) error {
+	wait, waits, err := request.Wait(r)
+	if err != nil {
+		return err
+	}
 	e, err := a.store.Event(r.Context(), namespaceOf(r), r.PathValue("id"))
 	if err == nil && checkTopic(r.Context(), e.Topic) != nil {
 		err = store.ErrNotFound
+	}
+	if err == nil && waits {
+		leave, full := a.enterWait(r, a.waiting)
+		if full != nil {
+			return full
+		}
+		defer leave()
+		e, err = a.waitForEvent(w, r, e.ID, wait)
 	}
 	if err != nil {
 		return orNotFound(err, "no such event, or its retention has ended")

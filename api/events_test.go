@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -98,4 +99,35 @@ func TestEvents_AreFoundByTopicAndType(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Equal(t, []string{"?type"}, problemIn(t, call(t, h, http.MethodGet, "/v1/events?type=a.*", "")).fields())
 	require.Equal(t, http.StatusNotFound, call(t, h, http.MethodGet, "/v1/events/none", "").Code)
+}
+
+func TestEvents_AreAnsweredWhenTheirJobsHaveEnded(t *testing.T) {
+	f := fullService()
+	h := New(Options{Service: f, Logger: quiet, MaxWaiting: 1})
+	for _, c := range [][2]string{
+		{http.MethodPost, "/v1/events?wait=20s"}, {http.MethodGet, "/v1/events/" + f.event.ID + "?wait=20s"},
+	} {
+		f.waits = nil
+		w := call(t, h, c[0], c[1], map[string]string{http.MethodPost: `{"type": "a", "id": "` + f.event.ID + `"}`}[c[0]])
+		require.Less(t, w.Code, 300, w.Body)
+		require.Equal(t, []time.Duration{20 * time.Second}, f.waits)
+		require.Equal(t, []string{"?wait"}, problemIn(t, call(t, h, c[0], c[1]+"1h", `{"type": "a"}`)).fields())
+	}
+}
+
+func TestTestLane_AnswersWithTheEndedJob(t *testing.T) {
+	f := fullService()
+	f.waitForEnd = func(context.Context) error { f.deliver(job.EventJobID("test-1", "order.close", "a")); return nil }
+	h := handlerOf(f)
+	w := call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?type=order.paid", "")
+	require.Equal(t, http.StatusCreated, w.Code, w.Body)
+	require.Equal(t, "order.paid", f.eventType)
+	require.Equal(t, []time.Duration{30 * time.Second}, f.waits)
+	require.Equal(t, "delivered", requireWaited(t, w.Body).State)
+	call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?wait=1s", "")
+	require.Equal(t, "test", f.eventType)
+	require.Equal(t, []string{"?type"},
+		problemIn(t, call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?type=a.*", "")).fields())
+	call(t, h, http.MethodGet, "/v1/topics/order.close/lanes?type=order.paid", "")
+	require.Equal(t, "order.paid", f.eventType)
 }

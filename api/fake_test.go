@@ -75,6 +75,8 @@ type fake struct {
 	// job.
 	waits      []time.Duration
 	waitForEnd func(ctx context.Context) error
+	// eventType is that of the last call of ListLanes or TestLane.
+	eventType string
 
 	// leased are the jobs of each lease, leaseRequests those that asked, reports what was reported, and released what
 	// was released. waitForLeases, unless nil, is what leases do before they return.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
@@ -88,7 +89,8 @@ func (f *fake) Lane(_ context.Context, q job.Queue) (store.Lane, error) {
 	return l, f.err
 }
 
-func (f *fake) ListLanes(_ context.Context, _, topic, after string, limit int) ([]store.Lane, error) {
+func (f *fake) ListLanes(_ context.Context, _, topic, eventType, after string, limit int) ([]store.Lane, error) {
+	f.eventType = eventType
 	var all []store.Lane
 	for _, name := range sortedKeys(f.own) {
 		t, lane, _ := strings.Cut(name, "/")
@@ -205,6 +207,13 @@ func (f *fake) GroupIDs(
 	return f.groups, f.err
 }
 
+func (f *fake) GroupReplay(
+	_ context.Context, _ string, order store.WorkOrder, by store.GroupBy,
+) (store.Groups, error) {
+	f.order, f.by = order, by
+	return f.groups, f.err
+}
+
 func (f *fake) StartWork(_ context.Context, _ string, order store.WorkOrder) (store.Work, error) {
 	f.order = order
 	f.work.WorkOrder = order
@@ -259,6 +268,16 @@ func (f *fake) Event(_ context.Context, _, id string) (store.Event, error) {
 		return store.Event{}, store.ErrNotFound
 	}
 	return f.event, f.err
+}
+
+func (f *fake) WaitForEvent(ctx context.Context, namespace, id string, limit time.Duration) (store.Event, error) {
+	f.waits = append(f.waits, limit)
+	return f.Event(ctx, namespace, id)
+}
+
+func (f *fake) TestLane(_ context.Context, q job.Queue, eventType, _ string) store.RoutedResult {
+	f.eventType = eventType
+	return f.insert(job.New{Spec: job.Spec{ID: job.EventJobID("test-1", q.Topic, q.Lane), Queue: q}})
 }
 
 func (f *fake) ListEvents(

@@ -17,13 +17,14 @@ func (a *api) laneEndpoints() []endpoint {
 	return []endpoint{
 		at("GET /v1/lanes/troubled", access.ReadStats, ofItems, a.on(onStore.troubledLanes),
 			query("limit", "topic", "lane", "code")),
-		at("GET "+lanes, access.ReadLane, ofPath, a.on(onStore.lanes), paged()),
+		at("GET "+lanes, access.ReadLane, ofPath, a.on(onStore.lanes), paged("type")),
 		at("GET "+lane, access.ReadLane, ofPath, a.on(onStore.lane)),
 		at("PUT "+lane, access.ChangeLane, ofPath, a.on(onStore.putLane), query(dryRun), ofSettings),
 		at("PATCH "+lane, access.ChangeLane, ofPath, a.on(onStore.patchLane), ofSettings),
 		at("DELETE "+lane, access.DeleteLane, ofPath, a.on(onStore.deleteLane), ofSettings),
 		at("POST "+lane+"/pause", access.PauseLane, ofPath, a.on(pauseLane), ofSettings),
 		at("POST "+lane+"/resume", access.ResumeLane, ofPath, a.on(resumeLane), ofSettings),
+		at("POST "+lane+"/test", access.TestLane, ofPath, a.on(onStore.testLane), query("type", "wait")),
 	}
 }
 
@@ -33,12 +34,13 @@ func (a onStore) lanes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := pageOf(r, request.Lanes)
-	if err != nil {
+	q := request.NewQuery(r)
+	p, eventType := readPage(q, request.Lanes), q.EventType()
+	if err := q.Err(); err != nil {
 		return err
 	}
 	return a.serveList(w, r, p.limit, func(o *response.Buffer) error {
-		found, err := a.store.ListLanes(r.Context(), namespaceOf(r), topic, p.after, p.limit+1)
+		found, err := a.store.ListLanes(r.Context(), namespaceOf(r), topic, eventType, p.after, p.limit+1)
 		if err != nil {
 			return err
 		}
@@ -73,6 +75,31 @@ func (a onStore) lane(w http.ResponseWriter, r *http.Request) error {
 	}
 	l.Queue, l.Durability = q, nil // of a change only
 	answerLane(w, r, l)
+	return nil
+}
+
+// testLane sends a test event to a lane, and answers with its job once it has ended.
+func (a onStore) testLane(w http.ResponseWriter, r *http.Request) error {
+	q, _, err := request.Bodiless(r, request.PathQueue)
+	if err != nil {
+		return err
+	}
+	eventType, wait, err := request.Test(r)
+	if err != nil {
+		return err
+	}
+	leave, err := a.enterWait(r, a.waiting)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	result := a.store.TestLane(r.Context(), q, eventType, actorOf(r.Context()))
+	status, p := batchStatus(&result)
+	if p != nil {
+		return p
+	}
+	w.Header()["Location"] = []string{"/v1/jobs/" + result.Job.ID}
+	a.answerEnd(w, r, status, result.Job, wait)
 	return nil
 }
 

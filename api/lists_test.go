@@ -53,7 +53,7 @@ func (s *slowListService) Topics(context.Context, string, string, int) ([]store.
 	return nil, nil
 }
 
-func (s *slowListService) ListLanes(context.Context, string, string, string, int) ([]store.Lane, error) {
+func (s *slowListService) ListLanes(context.Context, string, string, string, string, int) ([]store.Lane, error) {
 	s.read()
 	return []store.Lane{{}}, nil
 }

@@ -88,7 +88,9 @@ func (a onStore) countWork(w http.ResponseWriter, r *http.Request, f request.Wor
 	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		var found store.Groups
 		var err error
-		if len(f.IDs) > 0 {
+		if f.Action == store.WorkReplay {
+			found, err = a.store.GroupReplay(r.Context(), namespaceOf(r), f.WorkOrder, by)
+		} else if len(f.IDs) > 0 {
 			found, err = a.store.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
 		} else {
 			found, err = a.store.Groups(r.Context(), f.Filter, by)

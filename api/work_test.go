@@ -218,3 +218,35 @@ func TestWork_OfARestrictedToken(t *testing.T) {
 	ask(http.StatusOK, http.MethodPost, "/v1/work/w1/stop", "")
 	require.Equal(t, store.WorkStopped, f.work.State)
 }
+
+func TestReplay_SelectsEventsAndLanes(t *testing.T) {
+	f := fullService()
+	h := handlerOf(f)
+	w := call(t, h, http.MethodPost, "/v1/work", `{"action": "replay", "rate": "10/s", "where": {"topic": "order.close",
+		"type": "order.paid", "lane": "b", "state": "missed,dead", "created_after": "2030-01-31T08:00:00Z"}}`)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body)
+	require.Equal(t, store.WorkReplay, f.order.Action)
+	require.Equal(t, "b", f.order.Filter.Lane)
+	require.Equal(t, []job.State{job.Dead, store.Missed}, f.order.Filter.States)
+	require.Equal(t, []store.Label{{Key: job.LabelEvent, Value: "order.paid"}}, f.order.Filter.Labels)
+	w = call(t, h, http.MethodPost, "/v1/work",
+		`{"action": "replay", "where": {"ids": ["e1", "e2"], "lane": "b", "state": "dead"}, "dry_run": true}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.Equal(t, []string{"e1", "e2"}, f.order.IDs)
+	for where, fields := range map[string][]string{
+		`{"all": true, "state": "ready"}`: {"/where/state"},
+		`{"topic": "a", "type": "a.*"}`:   {"/where/type"},
+		`{"lane": "b"}`:                   {"/where/topic", "/where"},
+		`{"topic": "a", "status": 503, "due_after": "2030-01-31T08:00:00Z"}`: {"/where/status", "/where/due_after"},
+		`{"ids": ["e"], "topic": "a"}`:                                       {"/where/ids"},
+	} {
+		w := call(t, h, http.MethodPost, "/v1/work", `{"action": "replay", "where": `+where+`}`)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, where)
+		require.Subset(t, fields, problemIn(t, w).fields(), where)
+	}
+	w = call(t, h, http.MethodPost, "/v1/work", `{"action": "cancel", "where": {"topic": "a", "type": "b"}}`)
+	require.Equal(t, []string{"/where/type"}, problemIn(t, w).fields())
+	w = call(t, h, http.MethodPost, "/v1/work",
+		`{"action": "replay", "where": {"all": true}, "change": {"url": "https://a.example"}}`)
+	require.Equal(t, []string{"/change"}, problemIn(t, w).fields())
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,24 +39,36 @@ func (c *bulk) RunCommand(ctx context.Context, k *kong.Context, s *session, r *a
 
 // RunCommand begins the work: the selection is a member of the request, and so is the change.
 func (c *startWork) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
-	order, change := requestFields{}, requestFields{}
-	for _, name := range []string{"action", "rate", "lane_rate"} {
-		if r.Body[name] != nil {
-			order[name] = r.Body[name]
-			delete(r.Body, name)
-		}
-	}
+	change := requestFields{}
 	for _, text := range c.Set {
 		if err := change.Assign(text); err != nil {
 			return err
 		}
 	}
-	order["where"] = r.Body.Encode()
+	r.Body.order()
 	if len(change) > 0 {
-		order["change"] = change.Encode()
+		r.Body["change"] = change.Encode()
 	}
-	r.Body = order
 	return c.start(ctx, s, r, c.Action)
+}
+
+// RunCommand begins the replay: the selection is a member of the request.
+func (c *replayEvents) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
+	r.Body.Set("action", client.ActionReplay)
+	r.Body.order()
+	return c.start(ctx, s, r, client.ActionReplay)
+}
+
+// order makes the fields that select jobs a member.
+func (f requestFields) order() {
+	where := requestFields{}
+	for name, value := range f {
+		if !slices.Contains([]string{"action", "rate", "lane_rate"}, name) {
+			where[name] = value
+			delete(f, name)
+		}
+	}
+	f["where"] = where.Encode()
 }
 
 // start counts the jobs, asks, begins the work and shows its progress.

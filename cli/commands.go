@@ -285,7 +285,7 @@ type purgeDead struct {
 }
 
 type workCommand struct {
-	// Revive, purge, cancel, run or edit many jobs. Counts them and asks first.
+	// Revive, purge, cancel, run or edit many jobs. Counts them and asks first. Events: ringback event replay.
 	//
 	//	ringback work start cancel --topic order.close --label customer:4711
 	Start startWork `cmd:"" call:"POST /v1/work"`
@@ -324,6 +324,24 @@ type eventCommand struct {
 	//
 	//	ringback event get order-4711-paid
 	Get plainCommand[eventID] `cmd:"" call:"GET /v1/events/{id}"`
+	// Send events again, to the lanes that subscribe now. Counts them and asks first.
+	//
+	//	ringback event replay --topic merchants --lane shop-2 --created-after 24h --state missed
+	Replay replayEvents `cmd:"" call:"POST /v1/work"`
+}
+
+type replayEvents struct {
+	// Ids of the events, instead of a filter.
+	IDs []string `arg:"" optional:"" name:"id" field:"ids"`
+	// All, instead of a filter.
+	All bool
+	eventFilter
+	// To this lane only.
+	Lane string `placeholder:"LANE"`
+	// To lanes whose job of the event is dead, delivered or cancelled, or that missed it: had none. Default: to all.
+	State []string `placeholder:"STATE"`
+	pace
+	bulk
 }
 
 type sendEvent struct {
@@ -333,10 +351,21 @@ type sendEvent struct {
 	bodyFlag
 	// Show which lanes would get it, and send nothing.
 	DryRun bool `in:"query"`
+	// Wait until its jobs have ended, up to 100, for at most this time of up to 60s.
+	Wait string `in:"query" placeholder:"DURATION"`
 	call
 }
 
 type listEvents struct {
+	eventFilter
+	// Order of the times. Default: newest.
+	Order string `placeholder:"newest|oldest"`
+	page
+	call
+}
+
+// eventFilter are the flags that select events.
+type eventFilter struct {
 	// Events of this topic.
 	Topic string `placeholder:"TOPIC"`
 	// Events of this type.
@@ -347,10 +376,6 @@ type listEvents struct {
 	CreatedAfter moment `placeholder:"TIME"`
 	// Sent before this time.
 	CreatedBefore moment `placeholder:"TIME"`
-	// Order of the times. Default: newest.
-	Order string `placeholder:"newest|oldest"`
-	page
-	call
 }
 
 type listAll struct {

@@ -12,6 +12,8 @@ type laneListCommand struct {
 	Topic string `arg:"" optional:""`
 	// List the lanes whose receivers fail instead, with the newest answer.
 	Failing bool
+	// Only lanes that subscribe to events of this type.
+	Type string `placeholder:"TYPE"`
 	page
 	connection
 }
@@ -21,6 +23,8 @@ func (c *laneListCommand) RunCommand(ctx context.Context, s *session) error {
 	r := &apiRequest{Method: http.MethodGet, Query: url.Values{}}
 	view := "lanes"
 	switch {
+	case c.Failing && c.Type != "":
+		return usagef("--failing cannot be combined with --type")
 	case c.Failing:
 		view, r.Path = "troubled", "/v1/lanes/troubled"
 		r.Query.Set("code", "failing")
@@ -31,6 +35,9 @@ func (c *laneListCommand) RunCommand(ctx context.Context, s *session) error {
 		return usagef("a topic is required, or --failing")
 	default:
 		r.Path = "/v1/topics/" + url.PathEscape(c.Topic) + "/lanes"
+		if c.Type != "" {
+			r.Query.Set("type", c.Type)
+		}
 	}
 	_, err := s.list(ctx, r, views[view], c.Limit)
 	return err

@@ -107,6 +107,10 @@ type laneCommand struct {
 	// Asks: Remove the settings and secrets of lane {lane} of {topic}?
 	// Done: {lane} of {topic} has the settings of its topic
 	Delete removeCommand[laneName] `cmd:"" call:"DELETE /v1/topics/{topic}/lanes/{lane}" managed:""`
+	// Send a test event to a lane, whatever it subscribes to, and show what its receiver answers.
+	//
+	//	ringback lane test merchants shop-1 --type order.paid
+	Test testLane `cmd:"" call:"POST /v1/topics/{topic}/lanes/{lane}/test"`
 	// Pause a lane. Jobs are still accepted.
 	//
 	//	ringback lane pause order.close shop.example:443
@@ -125,6 +129,15 @@ type laneCommand struct {
 	//
 	//	ringback lane keys order.close shop.example:443
 	Keys listCommand[laneName] `cmd:"" call:"GET /v1/topics/{topic}/lanes/{lane}/keys" show:"keys"`
+}
+
+type testLane struct {
+	laneName
+	// Type of the event. Default: test.
+	Type string `in:"query" placeholder:"TYPE"`
+	// How long to wait for the answer, up to 60s. Default: 30s.
+	Wait string `in:"query" placeholder:"DURATION"`
+	call
 }
 
 type troubledLanes struct {

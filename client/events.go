@@ -73,12 +73,9 @@ type EventCounts struct {
 	Exact     bool  `json:"exact"`     // false: only those of the first 1,000 lanes were counted
 }
 
-// SendEvent sends an event. Without an ID it is sent once, since a repetition would be another event.
+// SendEvent sends an event. Without an ID it gets one, so that a repetition of the call's request sends it once.
 func (c *Client) SendEvent(ctx context.Context, e NewEvent) (*SentEvent, error) {
-	if e.ID == "" {
-		return answer[SentEvent](ctx, c, onceOf(nil), e, "/v1/events")
-	}
-	return answer[SentEvent](ctx, c, call{method: http.MethodPost}, e, "/v1/events")
+	return c.SendEventAndWait(ctx, e, 0)
 }
 
 // PreviewEvent returns an event as it would be sent now, with its lanes, and sends nothing.
@@ -141,5 +138,30 @@ func (c *Client) EventsPage(ctx context.Context, f EventFilter) (*Page[SentEvent
 
 // GetEvent returns an event with its body and the states of its jobs.
 func (c *Client) GetEvent(ctx context.Context, id string) (*SentEvent, error) {
-	return answer[SentEvent](ctx, c, get(), nil, "/v1/events/", id)
+	return c.WaitEvent(ctx, id, 0)
+}
+
+// WaitEvent is GetEvent once all jobs have ended, up to 100, or after the wait of up to 60 s.
+func (c *Client) WaitEvent(ctx context.Context, id string, wait time.Duration) (*SentEvent, error) {
+	r := call{method: http.MethodGet, query: waitQuery(wait), wait: wait}
+	return answer[SentEvent](ctx, c, r, nil, "/v1/events/", id)
+}
+
+// SendEventAndWait sends an event and returns it when all its jobs have ended, up to 100, or after the wait of up to 60 s
+// as it is then.
+func (c *Client) SendEventAndWait(ctx context.Context, e NewEvent, wait time.Duration) (*SentEvent, error) {
+	if e.ID == "" {
+		e.ID = NewID()
+	}
+	r := call{method: http.MethodPost, query: waitQuery(wait), wait: wait}
+	return answer[SentEvent](ctx, c, r, e, "/v1/events")
+}
+
+// TestLane sends a test event of a type, or of the type test, to a lane, and returns its job with the receiver's answer.
+func (c *Client) TestLane(ctx context.Context, topic, lane, eventType string) (*JobInfo, error) {
+	r := onceOf(nil)
+	if r.wait = longestJobWait; eventType != "" {
+		r.query = url.Values{"type": {eventType}}
+	}
+	return answer[JobInfo](ctx, c, r, nil, "/v1/topics/", topic, "/lanes/", lane, "/test")
 }

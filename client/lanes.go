@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/ringback/ringback/client/internal/wire"
@@ -57,6 +58,11 @@ func (l *Lane) UnmarshalJSON(data []byte) error { return wire.Decode(data, l) }
 // Lanes returns the lanes of a topic that have settings, in order of name.
 func (c *Client) Lanes(ctx context.Context, topic string) iter.Seq2[*Lane, error] {
 	return list[Lane](ctx, c, nil, "/v1/topics/", topic, "/lanes")
+}
+
+// SubscribedLanes returns the lanes of a topic that subscribe to events of a type, in order of name.
+func (c *Client) SubscribedLanes(ctx context.Context, topic, eventType string) iter.Seq2[*Lane, error] {
+	return list[Lane](ctx, c, url.Values{"type": {eventType}}, "/v1/topics/", topic, "/lanes")
 }
 
 // LanesPage returns a page of Lanes.

@@ -100,6 +100,7 @@ var operations = map[string]operation{
 		call: func(ctx context.Context, c *Client) {
 			_, _ = c.SendEvent(ctx, NewEvent{})
 			_, _ = c.SendEvent(ctx, NewEvent{Job: Job{ID: "e"}})
+			_, _ = c.SendEventAndWait(ctx, NewEvent{}, time.Second)
 			_, _ = c.PreviewEvent(ctx, NewEvent{})
 		},
 		in: NewEvent{}, out: map[string]any{"200": SentEvent{}, "201": SentEvent{}, "202": SentEvent{}},
@@ -121,8 +122,16 @@ var operations = map[string]operation{
 		out: map[string]any{"200": Page[SentEvent]{}},
 	},
 	"getEvent": {
-		call: func(ctx context.Context, c *Client) { _, _ = c.GetEvent(ctx, "i/d") },
-		out:  map[string]any{"200": SentEvent{}},
+		call: func(ctx context.Context, c *Client) {
+			_, _ = c.GetEvent(ctx, "i/d")
+			_, _ = c.WaitEvent(ctx, "i/d", time.Second)
+		},
+		out: map[string]any{"200": SentEvent{}},
+	},
+	"testLane": {
+		call:   func(ctx context.Context, c *Client) { _, _ = c.TestLane(ctx, "t", "l:1", "a") },
+		out:    map[string]any{"201": JobInfo{}},
+		params: map[string]string{"wait": "the default is less than requests may take"},
 	},
 	"getWork": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetWork(ctx, "i/d") },
@@ -251,6 +260,7 @@ var operations = map[string]operation{
 	"listLanes": {
 		call: func(ctx context.Context, c *Client) {
 			all(c.Lanes(ctx, "t"))
+			all(c.SubscribedLanes(ctx, "t", "a"))
 			_, _ = c.LanesPage(ctx, "t", somePage)
 		},
 		out: map[string]any{"200": Page[Lane]{}},

@@ -19,6 +19,7 @@ const (
 	ActionCancel = "cancel"
 	ActionRun    = "run"
 	ActionEdit   = "edit"
+	ActionReplay = "replay" // of events
 )
 
 // WorkOrder says what bulk work does to which jobs.
@@ -33,10 +34,14 @@ type WorkOrder struct {
 	Within time.Duration `json:"-"`
 }
 
+// Missed is, in Where.State of a replay, that of lanes that have had no job of an event.
+const Missed State = "missed"
+
 // Where selects jobs: by fields, all of which a job must match, by IDs, or All.
 type Where struct {
 	State  []State  `json:"state,omitzero"` // of those that the action can select
 	Topic  string   `json:"topic,omitzero"`
+	Type   string   `json:"type,omitzero"` // of events
 	Lane   string   `json:"lane,omitzero"`
 	Kind   string   `json:"kind,omitzero"`
 	Label  []string `json:"label,omitzero"` // key:value, all of them

@@ -46,7 +46,7 @@ func configure(t *testing.T, r *fixture) {
 // requireConfigured requires what configure has put, or that nothing is left of it.
 func requireConfigured(t *testing.T, r *fixture, there bool) {
 	t.Helper()
-	lanes, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", 10)
+	lanes, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", "", 10)
 	require.NoError(t, err)
 	topic, err := r.Topic(t.Context(), job.DefaultNamespace, "orders")
 	if there {

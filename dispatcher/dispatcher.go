@@ -70,6 +70,8 @@ type Options struct {
 	ObserveWork func(action store.WorkAction, done, failed, skipped int64)
 	// ObserveTicks, if set, is called with the ticks that a step of a schedule has treated.
 	ObserveTicks func(outcome store.TickOutcome, ticks int64)
+	// ObserveEvent, if set, is called with the number of an event's jobs when its lanes have got them.
+	ObserveEvent func(namespace, topic string, jobs int64)
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default

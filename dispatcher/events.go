@@ -2,10 +2,12 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/events"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -16,7 +18,7 @@ const eventsAtOnce = 64
 func (d *Dispatcher) newEvents() *events.Service {
 	return &events.Service{
 		Jobs: d.store, Registrar: registrar{d},
-		Subscriptions: events.NewSubscriptions(d.opts.Store.Shards(), d.log),
+		Subscriptions: events.NewSubscriptions(d.opts.Store.Shards(), d.log), Observe: d.opts.ObserveEvent,
 	}
 }
 
@@ -95,4 +97,56 @@ func (d *Dispatcher) ListEvents(
 // Event returns an event with the states of its jobs. Error: store.ErrNotFound.
 func (d *Dispatcher) Event(ctx context.Context, namespace, id string) (store.Event, error) {
 	return d.events.Get(ctx, namespace, id)
+}
+
+// maxAwaited is up to how many jobs of an event WaitForEvent waits for.
+const maxAwaited = 100
+
+// WaitForEvent returns an event as Event does once all its jobs have ended, or after limit, or when the process stops. It
+// returns one with more than 100 jobs at once.
+func (d *Dispatcher) WaitForEvent(
+	ctx context.Context, namespace, id string, limit time.Duration,
+) (store.Event, error) {
+	until := time.Now().Add(limit)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		e, err := d.Event(ctx, namespace, id)
+		if err != nil || e.Jobs > maxAwaited || e.Expanded && e.Counts.Waiting == 0 || !time.Now().Before(until) {
+			return e, err
+		}
+		registered := e.Expanded
+		for _, lane := range e.Lanes {
+			var j job.Job
+			j.Namespace, j.ID = namespace, lane.JobID
+			_, err := d.WaitForEnd(ctx, j, time.Until(until))
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return e, err
+			}
+			registered = registered && err == nil
+		}
+		if registered {
+			pause = 0
+		}
+		select {
+		case <-d.ends.stopped:
+			return e, nil
+		case <-ctx.Done():
+			return e, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// testTime is how long the job of TestLane may wait, such as for the end of a pause.
+const testTime = time.Minute
+
+// TestLane registers the job of an event for one lane, whatever it subscribes to, to be attempted once. Errors are in the
+// result, as for Register.
+func (d *Dispatcher) TestLane(ctx context.Context, q job.Queue, eventType, actor string) store.RoutedResult {
+	event := "test-" + job.NewID(time.Now(), d.store.ShardOf(q))
+	return d.Register(ctx, []job.New{{Spec: job.Spec{
+		ID: job.EventJobID(event, q.Topic, q.Lane), Queue: q, CreatedBy: actor, Terms: policy.Terms{
+			Retries: new(0), OnDelivered: &policy.Callback{}, OnDead: &policy.Callback{}, // none
+		},
+		Labels: map[string]string{job.LabelEvent: eventType}, BodyKind: job.BodyJSON, Body: []byte(`{"test": true}`),
+	}, ExpiresIn: testTime}})[0]
 }

@@ -236,3 +236,149 @@ func TestEvents_MakeEachJobOnceOfManyLanesAndLostReplies(t *testing.T) {
 		require.ErrorContains(t, refused.Err, "is too large for 2300 lanes")
 	})
 }
+
+// replay sends events again, and returns the work when it has ended.
+func (r *fixture) replay(t *testing.T, o store.WorkOrder) store.Work {
+	t.Helper()
+	o.Action, o.Filter.Namespace, o.Actor = store.WorkReplay, job.DefaultNamespace, "ops"
+	counted, err := r.GroupReplay(t.Context(), job.DefaultNamespace, o, store.GroupBy{Topic: true})
+	require.NoError(t, err)
+	require.True(t, counted.Exact)
+	begun, err := r.StartWork(t.Context(), job.DefaultNamespace, o)
+	require.NoError(t, err)
+	time.Sleep(30 * time.Second)
+	w, err := r.Work(t.Context(), job.DefaultNamespace, begun.ID)
+	require.NoError(t, err)
+	require.Equal(t, store.WorkDone, w.State)
+	expected := int64(0)
+	for _, g := range counted.Groups {
+		require.Equal(t, "orders", g.Topic)
+		expected += g.Count
+	}
+	require.Equal(t, expected, w.Done, "as it was counted")
+	return w
+}
+
+func TestEvents_AreSentAgainToThoseThatMissedThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: func(ctx context.Context, c job.Request) policy.Result {
+			if c.Ref.ID == job.EventJobID("e2", "orders", "down") {
+				return policy.Result{Status: 410}
+			}
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		for _, lane := range []string{"down", "up"} {
+			r.subscribe(t, lane, nil, "order.*")
+		}
+		for i, name := range []string{"order.paid", "order.paid", "order.shipped", "user.new"} {
+			e := store.EventSpec{ID: fmt.Sprint("e", i+1), Type: name}
+			e.Job.Body, e.Job.BodyKind = []byte(`{"n":1}`), job.BodyJSON
+			e.Job.ExpiresIn = 10 * time.Second
+			r.send(t, e)
+		}
+		time.Sleep(time.Minute)
+		sent := len(to.calls())
+		require.Equal(t, 6, sent)
+		got := func() (ids []string) {
+			for _, c := range to.calls()[sent:] {
+				event := job.EventOf(c.Ref.ID, c.Queue)
+				ids = append(ids, event+" "+c.Queue.Lane)
+				require.Equal(t, `{"n":1}`, string(c.Body))
+				j, err := r.Get(t.Context(), c.Ref)
+				require.NoError(t, err)
+				require.Equal(t, "ops", j.CreatedBy)
+				require.Equal(t, event, j.Origin)
+			}
+			sent = len(to.calls())
+			return ids
+		}
+		w := r.replay(t, store.WorkOrder{Filter: store.Filter{Topic: "orders", States: []job.State{job.Dead}}})
+		require.Equal(t, int64(1), w.Done)
+		require.Equal(t, []string{"e2 down"}, got())
+
+		r.subscribe(t, "late", nil, "*")
+		r.replay(t, store.WorkOrder{Filter: store.Filter{
+			Topic: "orders", Lane: "late", States: []job.State{store.Missed},
+			Labels: []store.Label{{Key: job.LabelEvent, Value: "order.paid"}},
+		}})
+		require.ElementsMatch(t, []string{"e1 late", "e2 late"}, got())
+		r.replay(t, store.WorkOrder{IDs: []string{"e4", "e3", "none"}})
+		require.ElementsMatch(t, []string{"e4 late", "e3 down", "e3 late", "e3 up"}, got())
+
+		paced := r.replay(t, store.WorkOrder{
+			Filter: store.Filter{Topic: "orders", Lane: "up"}, Rate: policy.Rate{Starts: 1, Per: 5 * time.Second},
+		})
+		require.Equal(t, int64(3), paced.Done)
+		calls := to.calls()[sent:]
+		require.Len(t, calls, 3)
+		for i := range calls[1:] {
+			require.GreaterOrEqual(t, calls[i+1].at.Sub(calls[i].at), 5*time.Second-time.Millisecond)
+		}
+	})
+}
+
+func TestEvents_AreSentAgainToManyLanesInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lanes = 1200
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		for i := range lanes {
+			r.subscribe(t, fmt.Sprintf("l%04d", i), nil, "*")
+		}
+		r.send(t, store.EventSpec{ID: "e", Type: "a"})
+		time.Sleep(10 * time.Second)
+		require.Len(t, to.calls(), lanes)
+		w := r.replay(t, store.WorkOrder{Filter: store.Filter{Topic: "orders"}})
+		require.Equal(t, int64(lanes), w.Done)
+		require.Len(t, to.calls(), 2*lanes)
+	})
+}
+
+func TestEvents_AreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: func(context.Context, job.Request) policy.Result {
+			time.Sleep(3 * time.Second)
+			return policy.Result{Status: 200}
+		}}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		for _, lane := range []string{"a", "b"} {
+			r.subscribe(t, lane, nil, "*")
+		}
+		r.send(t, store.EventSpec{ID: "e", Type: "x"})
+		began := time.Now()
+		e, err := r.WaitForEvent(t.Context(), job.DefaultNamespace, "e", time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, &store.EventCounts{Delivered: 2, Exact: true}, e.Counts)
+		require.Less(t, time.Since(began), 10*time.Second)
+		e, err = r.WaitForEvent(t.Context(), job.DefaultNamespace, "none", time.Minute)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		r.subscribe(t, "a", nil)
+		r.subscribe(t, "b", nil)
+		r.send(t, store.EventSpec{ID: "none-subscribes", Type: "x"})
+		e, err = r.WaitForEvent(t.Context(), job.DefaultNamespace, "none-subscribes", time.Minute)
+		require.NoError(t, err)
+		require.True(t, e.Expanded)
+		require.Zero(t, e.Jobs)
+	})
+}
+
+func TestLane_IsTested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(500)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		r.subscribe(t, "a", nil)
+		q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
+		got := r.TestLane(t.Context(), q, "order.paid", "ops")
+		require.NoError(t, got.Err)
+		ended, err := r.WaitForEnd(t.Context(), got.Job, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, job.Dead, ended.State, "it is attempted once")
+		require.Len(t, to.calls(), 1)
+		header, err := to.calls()[0].HeaderAt(time.Now())
+		require.NoError(t, err)
+		require.Equal(t, []string{"order.paid"}, header["Ringback-Event"])
+		q.Lane = "none"
+		require.ErrorAs(t, r.TestLane(t.Context(), q, "a", "").Err, new(*job.InvalidError), "it has no URL")
+	})
+}

@@ -20,3 +20,21 @@ func (d *Dispatcher) GroupIDs(
 ) (store.Groups, error) {
 	return countIDs(ctx, d.store, namespace, ids, states, by)
 }
+
+// GroupReplay counts the jobs that a replay would make now, by some of their fields.
+func (d *Dispatcher) GroupReplay(
+	ctx context.Context, namespace string, o store.WorkOrder, by store.GroupBy,
+) (store.Groups, error) {
+	c, next := newCounter(by), d.worker().PreviewReplay(namespace, o)
+	err := c.readInTurns(ctx, store.MaxListLimit, func(int) (int, bool, error) {
+		queues, more, err := next(ctx)
+		for _, q := range queues {
+			c.add(&job.Job{Spec: job.Spec{Queue: q}})
+		}
+		return len(queues), more, err
+	})
+	if err != nil {
+		return store.Groups{}, err
+	}
+	return c.sorted(), nil
+}

@@ -27,9 +27,27 @@ func (d *Dispatcher) storedLane(ctx context.Context, q job.Queue) (store.Lane, e
 	return lanes[0], nil
 }
 
-// ListLanes returns the lanes of a topic that have settings, in order of name, after a name.
-func (d *Dispatcher) ListLanes(ctx context.Context, namespace, topic, after string, limit int) ([]store.Lane, error) {
-	return d.sealer.VisibleLanes(d.store.ListLanes(ctx, namespace, topic, after, limit))
+// ListLanes returns the lanes of a topic that have settings, in order of name, after a name. With the type of an event it
+// returns those that subscribe to it.
+func (d *Dispatcher) ListLanes(
+	ctx context.Context, namespace, topic, eventType, after string, limit int,
+) ([]store.Lane, error) {
+	if eventType == "" {
+		return d.sealer.VisibleLanes(d.store.ListLanes(ctx, namespace, topic, after, limit))
+	}
+	var all []store.Lane
+	for {
+		page, err := d.store.ListLanes(ctx, namespace, topic, after, store.MaxBatch)
+		for i := range page {
+			if len(all) < limit && page[i].Settings.MatchesType(eventType) {
+				all = append(all, page[i])
+			}
+		}
+		if err != nil || len(page) < store.MaxBatch || len(all) == limit {
+			return d.sealer.VisibleLanes(all, err)
+		}
+		after = page[len(page)-1].Queue.Lane
+	}
 }
 
 // ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.

@@ -66,7 +66,7 @@ func TestLanes_OverrideTheirTopic(t *testing.T) {
 		gone, err := r.Lane(t.Context(), customer)
 		require.NoError(t, err)
 		require.Zero(t, gone.Revision)
-		listed, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", 10)
+		listed, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", "", 10)
 		require.NoError(t, err)
 		require.Empty(t, listed)
 	})
@@ -173,7 +173,7 @@ func TestLanes_AreListedInPagesOverAllShards(t *testing.T) {
 			want = append(want, q.Lane)
 		}
 		for after := ""; ; {
-			page, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", after, 7)
+			page, err := r.ListLanes(t.Context(), job.DefaultNamespace, "orders", "", after, 7)
 			require.NoError(t, err)
 			for _, l := range page {
 				require.True(t, l.Settings.Paused)

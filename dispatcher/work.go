@@ -9,13 +9,19 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
+// worker returns what makes the steps of bulk work.
+func (d *Dispatcher) worker() *work.Worker {
+	return &work.Worker{
+		Jobs: d.store, Changes: workChanges{d}, Events: d.events, Observe: d.opts.ObserveWork, Logger: d.log,
+	}
+}
+
 // newRunner returns the claim loop of internal jobs.
 func (d *Dispatcher) newRunner() *internaljobs.Runner {
-	w := &work.Worker{Jobs: d.store, Changes: workChanges{d}, Observe: d.opts.ObserveWork, Logger: d.log}
 	return internaljobs.New(internaljobs.Options{
 		Store: d.opts.Store, Grace: d.opts.Grace, Logger: d.log,
 		Handlers: map[string]internaljobs.Handler{
-			job.WorkTopic: w.Step, job.ScheduleTopic: d.schedules.Step, job.EventTopic: d.events.Step,
+			job.WorkTopic: d.worker().Step, job.ScheduleTopic: d.schedules.Step, job.EventTopic: d.events.Step,
 		},
 		AtOnce: map[string]int{job.EventTopic: eventsAtOnce},
 	})

@@ -101,6 +101,11 @@ func EventJobID(event, topic, lane string) string {
 	return EventJobIDPrefix + event + ":" + idEncoding.EncodeToString(sum[:16])
 }
 
+// ReplayJobID returns the id of the job of a replay, which is bulk work, so that a lane has one job of it and the event.
+func ReplayJobID(event, topic, lane, work string) string {
+	return EventJobID(event, topic, lane) + ":" + work
+}
+
 // ScheduledAt returns the tick that a job is for, by its id and its queue; ok is false for other jobs.
 func ScheduledAt(id string, q Queue) (at time.Time, ok bool) {
 	if !strings.HasPrefix(id, tickIDPrefix) || IsReserved(q.Topic) {

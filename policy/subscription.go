@@ -33,6 +33,11 @@ func (s Subscription) Matches(eventType string, labels map[string]string) bool {
 			return false
 		}
 	}
+	return s.MatchesType(eventType)
+}
+
+// MatchesType reports whether it selects events of a type, with the labels that it asks for.
+func (s Subscription) MatchesType(eventType string) bool {
 	return slices.ContainsFunc(s.Subscribe, func(pattern string) bool { return matchesType(pattern, eventType) })
 }
 

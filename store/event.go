@@ -68,6 +68,16 @@ type SentEvent struct {
 	Err   error
 }
 
+// A ReplayPart is the next lanes to which a replay sends an event.
+type ReplayPart struct {
+	Topic string
+	Lanes []string // in order of name
+	// Last is the last lane that was looked at; empty: no more are left.
+	Last string
+	// Bytes is the size of the event's body.
+	Bytes int
+}
+
 // An EventLane is a lane with its job.
 type EventLane struct {
 	Lane string `api:"lane,always"`

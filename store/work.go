@@ -18,19 +18,25 @@ const (
 	WorkCancel WorkAction = "cancel" // ends unfinished jobs; running ones are marked
 	WorkRun    WorkAction = "run"    // makes scheduled jobs due
 	WorkEdit   WorkAction = "edit"   // changes scheduled and ready jobs
+	WorkReplay WorkAction = "replay" // sends events again
 )
+
+// Missed selects, in a replay, the lanes that have had no job of an event.
+const Missed job.State = "missed"
 
 // WorkActions returns all actions.
 func WorkActions() []WorkAction {
-	return []WorkAction{WorkRevive, WorkPurge, WorkCancel, WorkRun, WorkEdit}
+	return []WorkAction{WorkRevive, WorkPurge, WorkCancel, WorkRun, WorkEdit, WorkReplay}
 }
 
 // States returns the states of the jobs that the action can select; chosen are those that it selects if an order names
-// none.
+// none. A replay sends an event to the lanes whose job of it is in one of them; none: to all that subscribe.
 func (a WorkAction) States() (all, chosen []job.State) {
 	switch a {
 	case WorkRevive, WorkPurge:
 		return []job.State{job.Delivered, job.Dead, job.Cancelled}, []job.State{job.Dead}
+	case WorkReplay:
+		return []job.State{job.Delivered, job.Dead, job.Cancelled, Missed}, nil
 	case WorkRun:
 		all = []job.State{job.Scheduled}
 	default:
@@ -40,7 +46,7 @@ func (a WorkAction) States() (all, chosen []job.State) {
 }
 
 // HasRate reports whether the action starts attempts, whose rate can be limited.
-func (a WorkAction) HasRate() bool { return a == WorkRevive || a == WorkRun }
+func (a WorkAction) HasRate() bool { return a == WorkRevive || a == WorkRun || a == WorkReplay }
 
 // WorkOrder describes a Work.
 type WorkOrder struct {

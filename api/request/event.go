@@ -1,6 +1,8 @@
 package request
 
 import (
+	"cmp"
+	"net/http"
 	"time"
 
 	"github.com/ringback/ringback/api/response"
@@ -53,13 +55,42 @@ func DecodeEvents(text []byte) (all []byte, n int, p *response.Problem) {
 	return decodeArray(text, "events", MaxEvents)
 }
 
+// checkEventType checks the type of events; empty: none.
+func (d *decoder) checkEventType(field, name string) {
+	if name != "" && !policy.IsEventType(name) {
+		d.AddError(field, "must be the type of events, without *")
+	}
+}
+
+// EventType reads the parameter type.
+func (q *Query) EventType() string {
+	name := q.Get("type")
+	q.checkEventType("?type", name)
+	return name
+}
+
+const (
+	// testType is the type of a test event, unless a request names another.
+	testType = "test"
+	// testWait is how long the answer to a test waits for its end, unless a request says otherwise.
+	testWait = 30 * time.Second
+)
+
+// Test reads the parameters of a test of a lane.
+func Test(r *http.Request) (eventType string, wait time.Duration, err error) {
+	q := NewQuery(r)
+	eventType = cmp.Or(q.EventType(), testType)
+	wait, ok := q.wait()
+	if !ok {
+		wait = testWait
+	}
+	return eventType, wait, q.Err()
+}
+
 // EventFilter reads the parameters of a list of events.
 func (q *Query) EventFilter() store.Filter {
 	f := q.selection(states)
-	if name := q.Get("type"); name != "" {
-		if !policy.IsEventType(name) {
-			q.AddError("?type", "must be the type of events, without *")
-		}
+	if name := q.EventType(); name != "" {
 		f.Labels = append(f.Labels, store.Label{Key: job.LabelEvent, Value: name})
 	}
 	q.cursor(&f)

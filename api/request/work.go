@@ -30,6 +30,7 @@ type WorkRequest struct {
 
 	all, filtered bool     // whether all jobs are selected, and whether a filter is given
 	states        []string // as given
+	eventType     string
 	revival       store.Revival
 	where, change echo
 }
@@ -71,6 +72,7 @@ func DecodeWork(text []byte, now time.Time) (WorkRequest, *response.Problem) {
 	var change []byte
 	where := f.selection()
 	where["state"] = f.echoed("state", func(at string, raw []byte) { f.states = f.textOrTexts(at, raw) })
+	where["type"] = f.echoed("type", set(&f.eventType, f.name))
 	f.read("", text, "bulk work", fields{
 		"action": set((*string)(&f.Action), f.name),
 		"where": func(at string, raw []byte) {
@@ -88,7 +90,7 @@ func DecodeWork(text []byte, now time.Time) (WorkRequest, *response.Problem) {
 		"dry_run":   set(&f.DryRun, f.boolean),
 	})
 	if !slices.Contains(store.WorkActions(), f.Action) {
-		f.addErrorOnce("/action", "must be revive, purge, cancel, run or edit")
+		f.addErrorOnce("/action", "must be revive, purge, cancel, run, edit or replay")
 		return f, f.problem(nil)
 	}
 	f.readChange(change, now)
@@ -167,6 +169,7 @@ func (f *WorkRequest) echoed(name string, read fieldReader) fieldReader {
 func (f *WorkRequest) check(where, change string) *response.Problem {
 	f.checkStates(where)
 	f.CheckFilter(where, &f.Filter)
+	f.checkReplay(where)
 	f.rejectRedacted(change+"headers", f.revival.Header)
 	named := f.IDs != nil
 	switch {
@@ -202,6 +205,36 @@ func (f *WorkRequest) check(where, change string) *response.Problem {
 		checked[i].Field = change + strings.TrimPrefix(checked[i].Field, "/")
 	}
 	return f.problem(checked)
+}
+
+// ofReplay are the fields that select events, and their lanes, for the action replay.
+var ofReplay = map[string]bool{
+	"topic": true, "lane": true, "type": true, "label": true, "created_after": true, "created_before": true, "state": true,
+	"all": true,
+}
+
+// checkReplay checks the fields of the action replay. With ids, its lane and states are no filter of the events.
+func (f *WorkRequest) checkReplay(where string) {
+	if f.Action != store.WorkReplay {
+		if f.eventType != "" {
+			f.AddError(where+"type", "requires the action replay: it is the type of events")
+		}
+		return
+	}
+	f.filtered = false
+	for _, name := range slices.Sorted(maps.Keys(f.where.members)) {
+		if !ofReplay[name] {
+			f.AddError(where+name, "cannot be combined with the action replay, which selects events")
+		}
+		f.filtered = f.filtered || name != "lane" && name != "state" && name != "all"
+	}
+	if f.eventType != "" {
+		f.checkEventType(where+"type", f.eventType)
+		f.Filter.Labels = append(f.Filter.Labels, store.Label{Key: job.LabelEvent, Value: f.eventType})
+	}
+	if f.Filter.Lane != "" && f.Filter.Topic == "" && f.IDs == nil {
+		f.AddError(where+"topic", "is required with lane")
+	}
 }
 
 // checkStates sets the states of the filter: those that the request names, else those of the action.

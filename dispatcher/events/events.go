@@ -61,6 +61,8 @@ type Service struct {
 	Jobs          Jobs
 	Registrar     Registrar
 	Subscriptions *Subscriptions
+	// Observe is called with the number of an event's jobs when it ends, before that is recorded; nil: it is not.
+	Observe func(namespace, topic string, jobs int64)
 }
 
 // progress is the body of an event's internal job.
@@ -198,6 +200,9 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 		return internaljobs.Step{}, err
 	}
 	step := internaljobs.Step{Outbox: made, Wait: wait, Done: len(left) == 0 || p.Last == left[len(left)-1]}
+	if step.Done && s.Observe != nil {
+		s.Observe(j.Namespace, p.Job.Topic, p.Count)
+	}
 	step.Body, err = json.Marshal(&p)
 	return step, err
 }
@@ -227,35 +232,44 @@ func (s *Service) prepare(
 	p.WaitingFor = ""
 	jobs := make([]job.New, len(lanes))
 	for i, lane := range lanes {
-		jobs[i] = p.newJob(j, lane)
+		jobs[i].Lane, jobs[i].CreatedBy = lane, j.CreatedBy
+		p.complete(&jobs[i], j.Namespace, j.CreatedAt)
+		jobs[i].ID = job.EventJobID(p.ID, p.Job.Topic, lane)
 	}
-	for refused := 0; len(lanes) > 0 && refused < maxRefused; refused++ {
-		prepared, err := s.Registrar.PrepareJobs(ctx, jobs)
-		made = append(made, prepared...)
-		for _, lane := range lanes[:len(prepared)] {
-			p.Last = lane
-			if p.Count++; len(p.Made) < store.MaxEventLanes {
-				p.Made = append(p.Made, lane)
-			}
-		}
-		lanes, jobs = lanes[len(prepared):], jobs[len(prepared):]
+	made, errs := s.prepareAll(ctx, jobs)
+	for i, err := range errs {
 		if err == nil {
-			break
-		}
-		if over, ok := errors.AsType[*job.QuotaError](err); ok {
+			if p.Count++; len(p.Made) < store.MaxEventLanes {
+				p.Made = append(p.Made, lanes[i])
+			}
+		} else if over, ok := errors.AsType[*job.QuotaError](err); ok {
 			p.WaitingFor = policy.OneLine(err.Error(), maxReason)
 			return made, min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
-		}
-		if !isRefused(err) {
+		} else if !isRefused(err) {
 			return nil, 0, err
-		}
-		if p.Last = lanes[0]; len(p.Refused) < maxRefused {
+		} else if len(p.Refused) < maxRefused {
 			p.Refused = append(p.Refused,
-				store.EventRefusal{Lane: lanes[0], Reason: policy.OneLine(err.Error(), maxReason)})
+				store.EventRefusal{Lane: lanes[i], Reason: policy.OneLine(err.Error(), maxReason)})
 		}
-		lanes, jobs = lanes[1:], jobs[1:]
+		p.Last = lanes[i]
 	}
 	return made, 0, nil
+}
+
+// prepareAll prepares jobs, and returns an error or nil for each up to the first that is not refused for good, or up to
+// some that are, since each makes it begin anew.
+func (s *Service) prepareAll(ctx context.Context, jobs []job.New) (made []store.NewJob, errs []error) {
+	for refused := 0; len(errs) < len(jobs) && refused < maxRefused; refused++ {
+		prepared, err := s.Registrar.PrepareJobs(ctx, jobs[len(errs):])
+		made, errs = append(made, prepared...), append(errs, make([]error, len(prepared))...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if err != nil && !isRefused(err) {
+			break
+		}
+	}
+	return made, errs
 }
 
 // isRefused reports whether an error of PrepareJobs is the same however often the step is repeated.
@@ -265,18 +279,15 @@ func isRefused(err error) bool {
 	return invalid || undeclared
 }
 
-// newJob returns the job of a lane.
-func (p *progress) newJob(j *store.ClaimedJob, lane string) job.New {
-	n := job.New{Spec: p.Job.Spec, ExpiresAt: p.Job.ExpiresAt}
+// complete makes the job of a lane, whose Lane, CreatedBy and RunAt are set. Its time to expire counts from since.
+func (p *progress) complete(n *job.New, namespace string, since time.Time) {
+	lane, actor := n.Lane, n.CreatedBy
+	n.Spec, n.ExpiresAt = p.Job.Spec, p.Job.ExpiresAt
 	if p.Job.ExpiresIn > 0 {
-		n.ExpiresAt = j.CreatedAt.Add(p.Job.ExpiresIn)
+		n.ExpiresAt = since.Add(p.Job.ExpiresIn)
 	}
-	n.ID, n.Queue = job.EventJobID(p.ID, p.Job.Topic, lane), job.Queue{
-		Namespace: j.Namespace, Topic: p.Job.Topic, Lane: lane,
-	}
-	n.Origin, n.CreatedBy = p.ID, j.CreatedBy
-	n.Labels = labelsOf(&p.EventSpec)
-	return n
+	n.Queue = job.Queue{Namespace: namespace, Topic: p.Job.Topic, Lane: lane}
+	n.Origin, n.CreatedBy, n.Labels = p.ID, actor, labelsOf(&p.EventSpec)
 }
 
 // labelsOf returns the labels of an event and its jobs: those that it was sent with, and its type.

@@ -16,17 +16,22 @@ const relayTime = time.Minute
 
 // Get returns an event with the states of its jobs. Error: store.ErrNotFound.
 func (s *Service) Get(ctx context.Context, namespace, id string) (store.Event, error) {
-	ref := refOf(namespace, id)
-	if !job.IsInternalID(ref.ID) { // a callback of a job may have such an id
-		return store.Event{}, store.ErrNotFound
-	}
-	found, err := s.Jobs.Get(ctx, ref)
+	found, err := s.find(ctx, namespace, id)
 	if err != nil {
 		return store.Event{}, err
 	}
 	e := decode(&found)
 	e.Counts, err = s.count(ctx, &e, !e.Expanded || time.Since(found.FinishedAt) < relayTime)
 	return e, err
+}
+
+// find returns the internal job of an event.
+func (s *Service) find(ctx context.Context, namespace, id string) (job.Job, error) {
+	ref := refOf(namespace, id)
+	if !job.IsInternalID(ref.ID) { // a callback of a job may have such an id
+		return job.Job{}, store.ErrNotFound
+	}
+	return s.Jobs.Get(ctx, ref)
 }
 
 // count counts the jobs of an event by state. toCome says that those that are not known are still to come.

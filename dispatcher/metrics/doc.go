@@ -29,6 +29,8 @@
 //	ringback_work_unfinished           gauge      namespace                       works     store
 //	ringback_work_jobs_total           counter    action,outcome                  jobs      process
 //	ringback_ticks_total               counter    outcome                         ticks     process
+//	ringback_events_total              counter    namespace,topic,outcome         events    process
+//	ringback_event_jobs_total          counter    namespace,topic                 jobs      process
 //	ringback_store_up                  gauge      store                           0,1       process
 //	ringback_sqlite_log_bytes          gauge      store                           bytes     process
 //	ringback_store_seconds             histogram  store,method,outcome            seconds   process
@@ -70,8 +72,10 @@
 //   - breakers open: breakers that are open or wait for their probe. A lane has one.
 //   - lanes failing: lanes whose receiver fails, see policy.Health.Failing. Of a namespace at most 512 are counted.
 //   - work unfinished, work jobs: bulk work that has not ended, and the jobs that it has treated, by action (revive,
-//     purge, cancel, run, edit) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated
+//     purge, cancel, run, edit, replay) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated
 //     step counts them again.
+//   - events, event jobs: events whose lanes have got their jobs: sent, or unsubscribed if there is no such lane; and
+//     those jobs. Counted before they are recorded, too.
 //   - store up: whether the counts of the store could be read for this scrape. If not, the other metrics marked "store"
 //     of its namespaces are missing; without main those of all.
 //   - sqlite log: the size of the -wal of a SQLite store, which grows while something keeps a snapshot of the database.

@@ -48,6 +48,8 @@ type Metrics struct {
 
 	work, ticks *prometheus.CounterVec
 
+	events, eventJobs *prometheus.CounterVec // by topic
+
 	// Of the store.
 	calls        *prometheus.HistogramVec
 	repairs      *prometheus.CounterVec
@@ -62,6 +64,7 @@ func New(o Options) *Metrics {
 	m.registerTopicMetrics()
 	m.registerWorkMetrics()
 	m.registerScheduleMetrics()
+	m.registerEventMetrics()
 	m.registerStoreMetrics()
 	build := m.gauge("ringback_build_info",
 		"1, with the version of Ringback and of Go it was built with.", "version", "go")

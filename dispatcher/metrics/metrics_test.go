@@ -35,6 +35,8 @@ func usedMetrics(t *testing.T) *metrics.Metrics {
 	m.Watch(&source{answer: rows(store.TopicStats{Topic: "orders", OldestDue: time.Now()})})
 	m.AttemptEnded(delivered("orders"))
 	m.WorkTreated(store.WorkPurge, 1, 0, 0)
+	m.EventExpanded("default", "orders", 2)
+	m.EventExpanded("default", "orders", 0)
 	m.Store("eu", logged{storetest.NewModel(storetest.ModelOptions{})})
 	s := m.Store("main", storetest.NewModel(storetest.ModelOptions{}))
 	calls["Insert"](t.Context(), s)

@@ -26,6 +26,9 @@ const (
 
 // plan selects the next jobs.
 func (s *step) plan(ctx context.Context) error {
+	if s.Action == store.WorkReplay {
+		return s.planReplay(ctx)
+	}
 	jobs, err := s.next(ctx)
 	if err != nil {
 		return err

@@ -40,6 +40,7 @@ const (
 type Worker struct {
 	Jobs    Targets
 	Changes Changes
+	Events  Events
 	// Observe is called with the jobs of an action that a step has treated, before they are recorded; nil: it is not.
 	Observe func(action store.WorkAction, done, failed, skipped int64)
 	Logger  *slog.Logger
@@ -53,6 +54,7 @@ type step struct {
 	started time.Time // by this process's clock
 	now0    time.Time // by the store's, not later than started
 	pause   time.Duration
+	outbox  []store.NewJob
 }
 
 // now estimates the store's clock, never ahead of it.
@@ -104,7 +106,7 @@ func (w *Worker) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.St
 		return internaljobs.Step{}, err
 	}
 	p.StepAt = s.now()
-	next := internaljobs.Step{Wait: max(wait, s.pause), Done: len(p.Plan) == 0 && p.Listed}
+	next := internaljobs.Step{Wait: max(wait, s.pause), Done: len(p.Plan) == 0 && p.Listed, Outbox: s.outbox}
 	if next.Done {
 		p.forget()
 		s.Logger.Info("bulk work ended", "work", j.ID[len(job.WorkIDPrefix):], "namespace", j.Namespace, "action",

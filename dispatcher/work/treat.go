@@ -102,6 +102,8 @@ func (s *step) treat(ctx context.Context, plan []target) []outcome {
 		errs = s.Jobs.Purge(ctx, items)
 	case store.WorkRevive:
 		errs = s.revive(ctx, plan)
+	case store.WorkReplay:
+		errs = s.replay(ctx, plan)
 	default:
 		inParallel(len(plan), readAtOnce, func(i int) {
 			if errs[i] = errNotRead; time.Since(s.started) < stepTime {

@@ -43,10 +43,13 @@ type status struct {
 type progress struct {
 	status
 	// CreatedAt is that of the job.
-	CreatedAt  time.Time       `json:"created_at"`
-	Left       []string        `json:"ids,omitempty"` // ids that are not planned yet
-	After      store.Position  `json:"after"`         // of the filter's list: the jobs before are planned
-	CountAfter store.Position  `json:"count_after"`   // the jobs before are counted
+	CreatedAt time.Time `json:"created_at"`
+	Left      []string  `json:"ids,omitempty"` // ids that are not planned yet
+	// Of a replay: the last lane of the first of these, which are events, that is planned; and whether all are in Left.
+	LastLane   string          `json:"last_lane,omitempty"`
+	Found      bool            `json:"found,omitempty"`
+	After      store.Position  `json:"after"`       // of the filter's list: the jobs before are planned
+	CountAfter store.Position  `json:"count_after"` // the jobs before are counted
 	Plan       []target        `json:"plan,omitempty"`
 	Size       int             `json:"size"` // of the next plan
 	Pace       json.RawMessage `json:"pace,omitempty"`

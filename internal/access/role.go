@@ -68,6 +68,7 @@ var (
 	StopWork   = allow("work.stop", operators)
 
 	SendEvent  = allow("event.send", publishers)
+	TestLane   = allow("lane.test", publishers)
 	ReadEvents = allow("event.read", readers)
 
 	ReadStats = allow("stats.read", readers)

@@ -89,7 +89,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	opts := dispatcher.Options{
 		Declared: a.options.DeclaredTopics, CheckURL: guard.CheckURL,
 		Seal: box, Observer: observer, ObserveWork: observer.WorkTreated,
-		ObserveTicks: observer.TicksPassed, Grace: a.options.Grace,
+		ObserveTicks: observer.TicksPassed, ObserveEvent: observer.EventExpanded, Grace: a.options.Grace,
 	}
 	var tracer api.Tracer
 	if a.options.TracerProvider != nil {

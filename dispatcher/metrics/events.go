@@ -1,0 +1,19 @@
+package metrics
+
+// registerEventMetrics registers the counters of events.
+func (m *Metrics) registerEventMetrics() {
+	m.events = m.counter("ringback_events_total",
+		"Events whose lanes have got their jobs, in this process, by outcome.", "namespace", "topic", "outcome")
+	m.eventJobs = m.counter("ringback_event_jobs_total",
+		"Jobs of the events whose lanes have got their jobs, in this process.", "namespace", "topic")
+}
+
+// EventExpanded counts an event that has ended, and its jobs.
+func (m *Metrics) EventExpanded(namespace, topic string, jobs int64) {
+	t, outcome := m.topics.of(namespace, topic), "sent"
+	if jobs == 0 {
+		outcome = "unsubscribed"
+	}
+	m.events.WithLabelValues(t.namespace, t.topic, outcome).Inc()
+	m.eventJobs.WithLabelValues(t.namespace, t.topic).Add(float64(jobs))
+}
