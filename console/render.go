@@ -18,6 +18,7 @@ var sections = []struct {
 	{"now", "Now", "", "n", access.ReadStats},
 	{"topics", "Topics", "topics", "t", access.ReadTopic},
 	{"jobs", "Jobs", "jobs", "j", access.ReadJob},
+	{"events", "Events", "events", "v", access.ReadEvents},
 	{"dead", "Dead letters", "dead", "d", access.ListJobs},
 	{"work", "Work", "work", "w", access.ReadWork},
 	{"schedules", "Schedules", "schedules", "s", access.ReadSchedule},

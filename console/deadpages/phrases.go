@@ -77,6 +77,11 @@ func actionOf(code string) (a action, known bool) {
 			return a, true
 		}
 	}
+	if code == client.ActionReplay { // it has another page
+		return action{
+			code: code, verb: "Send again", doing: "Sending again", done: "made", then: isDue, paced: true,
+		}, false
+	}
 	code = cmp.Or(code, "change")
 	return action{code: code, verb: code, doing: "Doing " + code + " with", done: "done"}, false
 }
@@ -103,10 +108,14 @@ func (a action) confirmOf(states []client.State) string {
 
 // which returns the jobs that are selected, in words.
 func (a action) which(s filter.Selection) string {
-	if s.IDs > 0 {
-		return words.Count(int64(s.IDs), "job") + " by their ids"
+	subject := "job"
+	if a.code == client.ActionReplay {
+		subject = "event"
 	}
-	text := s.WithStates(a.states...).Words()
+	if s.IDs > 0 {
+		return words.Count(int64(s.IDs), subject) + " by their ids"
+	}
+	text := strings.Replace(s.WithStates(a.states...).Words(), "job", subject, 1)
 	if s.SelectsAll() {
 		return "all " + text
 	}

@@ -165,6 +165,9 @@ func jobLinks(v *web.Visit, w *client.Work, s *filter.Selection) []web.Link {
 	if s == nil || s.IDs > 0 || w.State == "failed" {
 		return nil
 	}
+	if w.Action == client.ActionReplay {
+		return []web.Link{{To: v.PathQuery(v.Path("events"), "topic", s.Topic, "type", s.Type), Text: "The events"}}
+	}
 	jobs := func(f filter.Filter) string { return v.PathQuery(v.Path("jobs"), f.Pairs()...) }
 	var links []web.Link
 	if w.Action == client.ActionCancel {

@@ -97,8 +97,12 @@ func origin(v *web.Visit, j *client.JobInfo) *web.Link {
 		}
 	}
 	switch {
-	case j.Origin == "" || strings.HasPrefix(j.ID, eventPrefix):
+	case j.Origin == "":
 		return nil
+	case strings.HasPrefix(j.ID, eventPrefix) && !v.Can(access.ReadEvents):
+		return nil
+	case strings.HasPrefix(j.ID, eventPrefix):
+		return &web.Link{To: v.Path("events", j.Origin), Text: "event " + j.Origin}
 	case j.Kind != "backlog":
 		return &web.Link{To: v.Path("jobs", j.Origin), Text: "job " + j.Origin}
 	case v.Can(access.ReadTopic):

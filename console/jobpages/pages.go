@@ -29,6 +29,10 @@ func New(answers *recent.Answers) web.Pages {
 		},
 		Routes: []web.Route{
 			web.Get("jobs", access.ReadJob, p.showList), // tokens that may read single jobs only see the box for an id
+			web.Get("events", access.ReadEvents, showEvents),
+			web.Get("events/{event}", access.ReadEvents, showEvent),
+			web.Get("replay", access.StartWork, countReplay),
+			web.Post("replay", access.StartWork, startReplay),
 			web.Get("jobs/{id}", access.ReadJob, showJob),
 			web.Post("jobs/{id}/run", access.RunJob, act("The job was not run", runJob)),
 			web.Post("jobs/{id}/cancel", access.CancelJob, act("The job was not cancelled", cancelJob)),

@@ -1,0 +1,111 @@
+package jobpages
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/ringback/ringback/client"
+	"github.com/ringback/ringback/console/filter"
+	"github.com/ringback/ringback/console/web"
+	"github.com/ringback/ringback/console/words"
+)
+
+// defaultRate is the pace that the form of a replay suggests.
+const defaultRate = "10/s"
+
+// replayData is the data of the page that sends events again.
+type replayData struct {
+	Lead    string
+	Errors  web.FormErrors
+	Fields  []web.Field
+	Counted bool // the form can start what was counted
+}
+
+// countReplay answers with the form of a replay, and with the number of its jobs once it is filled.
+func countReplay(v *web.Visit) (web.Answer, error) {
+	q := v.Request.URL.Query()
+	if len(q) == 0 {
+		q = url.Values{"rate": {defaultRate}}
+	}
+	d := &replayData{Lead: "Choose which events are sent again, and to which lanes. Their jobs are counted first."}
+	o, chosen := d.read(v, q)
+	if !chosen || d.Errors.Any() {
+		return d.page(), nil
+	}
+	count, err := v.API.CountWork(v.Request.Context(), o)
+	if err != nil {
+		return d.refuse(err)
+	}
+	d.Counted = count.Matched > 0
+	d.Lead = words.Sentence(words.CountVerb(count.Matched, "job", "is", "are") + " made")
+	if !count.Exact {
+		d.Counted, d.Lead = true, "At least "+words.LowerFirst(d.Lead)
+	}
+	return d.page(), nil
+}
+
+// startReplay starts the replay that was counted.
+func startReplay(v *web.Visit) (web.Answer, error) {
+	d := &replayData{Lead: "Nothing was started."}
+	o, _ := d.read(v, v.Request.PostForm)
+	if d.Errors.Any() {
+		return d.page(), nil
+	}
+	started, err := v.API.StartWork(v.Request.Context(), o)
+	if err != nil {
+		return d.refuse(err)
+	}
+	return &web.Redirect{To: v.Path("work", started.ID)}, nil
+}
+
+// read reads what the page is asked for, and makes the fields of its form. chosen says that events are.
+func (d *replayData) read(v *web.Visit, q url.Values) (o client.WorkOrder, chosen bool) {
+	of := make(url.Values)
+	for _, name := range []string{"topic", "lane", "state", "created_after", "created_before"} {
+		of[name] = q[name]
+	}
+	f, wrong := filter.Parse(of, v.Now)
+	o = client.WorkOrder{Action: client.ActionReplay, Where: f.Where(), Rate: strings.TrimSpace(q.Get("rate"))}
+	o.Where.Type, o.Where.IDs = strings.TrimSpace(q.Get("type")), strings.Fields(q.Get("ids"))
+	for name, sentence := range wrong {
+		d.Errors.Add(name, sentence)
+	}
+	field := func(name, label, hint string) web.Field {
+		return web.Field{Name: name, Label: label, Hint: hint, Value: strings.TrimSpace(q.Get(name)), Error: wrong[name]}
+	}
+	state := field("state", "Whose job of the event", "")
+	state.Kind, state.Options = "select", []web.Link{
+		{Text: "is in any state, or missing"},
+		{To: string(client.Missed), Text: "is missing: they had none"},
+		{To: string(client.Dead), Text: "is dead"},
+		{To: string(client.Delivered), Text: "is delivered"},
+	}
+	d.Fields = []web.Field{
+		field("topic", "Topic", ""), field("type", "Type", ""), field("ids", "Ids of events", "Instead of topic, type and times."),
+		field("created_after", "Sent after", "In UTC, such as 2030-01-31T08:00, or how long ago: 90m, 2d."),
+		field("created_before", "Sent before", ""), field("lane", "To the lane", "Empty: to all that subscribe."), state,
+		field("rate", "Jobs that become due", "Such as 10/s. Empty: all at once."),
+	}
+	return o, o.Where.Topic != "" || o.Where.IDs != nil
+}
+
+// refuse answers with what the API found wrong.
+func (d *replayData) refuse(err error) (web.Answer, error) {
+	var names []string
+	for _, f := range d.Fields {
+		names = append(names, f.Name)
+	}
+	found, ok := web.FormErrorsOf(err, names...)
+	if !ok {
+		return nil, err
+	}
+	for i := range d.Fields {
+		d.Fields[i].Error = found.Of(d.Fields[i].Name)
+	}
+	d.Errors, d.Lead = found, "The API refuses this replay."
+	return d.page(), nil
+}
+
+func (d *replayData) page() *web.Page {
+	return &web.Page{View: "replay", Title: "Send events again", Section: eventSection, Data: d, Status: d.Errors.Status}
+}
