@@ -29,8 +29,17 @@ type Settlement struct {
 	// LaneChange is the change to the job's lane that follows from the attempt.
 	LaneChange LaneChange
 	// Body replaces the job's body, of at most job.MaxBody bytes, in the same step; nil: unchanged. Its kind and the
-	// job's version do not change. It is also replaced when the job is marked as cancelled.
+	// job's version do not change. It is also replaced when the job is marked as cancelled, unless jobs of Outbox are
+	// dropped, whose progress it says.
 	Body []byte
+}
+
+// NewBody is Body for a job that is marked as cancelled, or not; nil: the body stays.
+func (s *Settlement) NewBody(marked bool) []byte {
+	if marked && s.Verdict.Kind != policy.Delivered && len(s.Outbox) > 0 {
+		return nil
+	}
+	return s.Body
 }
 
 // CancelledAttempt returns the attempt to append for a job that is marked as cancelled: there is none after it, so the

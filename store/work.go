@@ -112,6 +112,8 @@ type Work struct {
 	CreatedAt time.Time `api:"created_at,always"`
 	// EndedAt is when it ended. Null: it has not.
 	EndedAt time.Time `api:"ended_at"`
+	// WaitingFor is why jobs of a replay wait, such as a full quota. Null: for nothing but their turn.
+	WaitingFor string `api:"waiting_for"`
 	// Listed is whether all jobs were found.
 	//
 	// Matched is final then.

@@ -122,8 +122,8 @@ func settleAttempt(u *unit.Unit, item *store.Settlement, written *settlement) (r
 			return nil, err
 		}
 	}
-	if item.Body != nil {
-		if err := u.ReplaceBody(h.Queue, h.N, &to, item.Body); err != nil {
+	if body := item.NewBody(h.Cancel); body != nil {
+		if err := u.ReplaceBody(h.Queue, h.N, &to, body); err != nil {
 			return nil, err
 		}
 	}

@@ -93,9 +93,9 @@ func (s *modelShard) settle(item store.Settlement, now time.Time) error {
 	if len(item.Body) > job.MaxBody {
 		panic("storetest: a settlement with a body of more than job.MaxBody")
 	}
-	if item.Body != nil {
+	if body := item.NewBody(r.job.CancelRequested); body != nil {
 		s.remove(r) // its set counts the bytes of the body that it has had
-		r.job.Body = bytes.Clone(item.Body)
+		r.job.Body = bytes.Clone(body)
 	}
 	switch kind := item.Verdict.Kind; {
 	case kind == policy.Delivered:

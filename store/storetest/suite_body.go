@@ -85,6 +85,19 @@ var settleBodyCases = []testCase{
 		require.Equal(s, job.Cancelled, s.get("a").State)
 		require.Equal(s, "second", string(s.get("a").Body))
 	}},
+	{"it stays if jobs that it tells of are dropped", func(s *suite) {
+		s.insertNew(s.entry("a", body("first")), s.entry("b", body("first")))
+		held := s.claimAll("a", "b")
+		_, err := s.cancel("a")
+		require.NoError(s, err)
+		for _, h := range held {
+			item := withBody(h, retry(long), "second")
+			item.Outbox = []store.NewJob{s.entry("of-" + h.ID)}
+			require.NoError(s, s.settle(item)[0])
+		}
+		require.Equal(s, "first", string(s.get("a").Body))
+		require.Equal(s, "second", string(s.get("b").Body))
+	}},
 	{"retention by bytes counts the new body", func(s *suite) {
 		s.put(policy.Topic{KeepDelivered: policy.Retention{MaxBytes: new(int64(30_000))}})
 		grow := func(id, from, to string) {

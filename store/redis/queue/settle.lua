@@ -130,12 +130,12 @@ for i = 1, count do
       q.left = {}
       if capacity(q) <= 0 then full[q] = true end
     end
-    if item.body > 0 then replace_body(q, member, ARGV[froms[i] + 1], r) end
+    -- A job that was cancelled instead of what the verdict says creates no jobs, and a body that tells of them is dropped.
+    if item.body > 0 and not (other and item.outbox > 0) then replace_body(q, member, ARGV[froms[i] + 1], r) end
     if apply(i, item, member, ARGV[froms[i]], r) then
       local n = #lines
       lines[n + 1], lines[n + 2] = member, format_run(r)
     end
-    -- A job that was cancelled instead of what the verdict says creates no jobs.
     local from = froms[i] + item.body + 1
     for b = from, other and 0 or from + item.outbox - 1, 2 do enqueue(ARGV[b], ARGV[b + 1]) end
     answers[i] = '1'
