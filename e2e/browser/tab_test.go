@@ -158,11 +158,11 @@ func (b *tab) button(text string) {
 }
 
 // press clicks an element, and waits for the page that it leads to. If a question is asked first, the answer is yes.
+// The element is found and clicked at once: a live update may replace it at any moment.
 func (b *tab) press(element string) {
 	b.t.Helper()
 	b.wait(`!!` + element)
-	b.eval(`window.leaving = true; ` + element + `.setAttribute('data-pressed', '')`)
-	b.do(chromedp.Click(chromedp.CSS("[data-pressed]")))
+	b.eval(`window.leaving = true; ` + element + `.click()`)
 	b.wait(`!window.leaving || !!document.querySelector('dialog[open]')`)
 	if value[bool](b, `!!document.querySelector('dialog[open]')`) {
 		b.do(chromedp.Click(chromedp.CSS("dialog[open] button.primary, dialog[open] button.danger")))
