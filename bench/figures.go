@@ -26,6 +26,7 @@ var figures = []figure{
 	{"lateness", "lateness of arrivals at 500 jobs a second", lateness, true, false},
 	{"post", "registrations a second, one a request", post, true, false},
 	{"batch", "registrations a second, in batches", batches, true, false},
+	{"events", "deliveries and registrations of events beside those of jobs", events, true, false},
 	{"pull", "jobs pulled a second beside jobs sent", pull, true, false},
 	{"wait", "time until the requests that wait for a job are answered", wait, true, false},
 	{"handlers", "jobs handled a second by functions of a Go program", handlers, false, false},
