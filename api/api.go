@@ -86,8 +86,8 @@ type Topics interface {
 type Lanes interface {
 	// Lane returns a lane's own settings; revision 0 when it has none.
 	Lane(ctx context.Context, q job.Queue) (store.Lane, error)
-	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name. With the type of an event
-	// it lists those that subscribe to it.
+	// ListLanes lists the lanes of a topic that have settings, in order of name, after a name. With the type of an
+	// event it lists those that subscribe to it.
 	ListLanes(ctx context.Context, namespace, topic, eventType, after string, limit int) ([]store.Lane, error)
 	// ChangeLane works like ChangeTopic. Settings that are all unset are removed.
 	ChangeLane(

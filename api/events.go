@@ -87,8 +87,8 @@ func (a onStore) sendEvent(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// waitForEvent returns an event once its jobs have ended, or as it is after wait. The request's token must still be valid
-// then.
+// waitForEvent returns an event once its jobs have ended, or as it is after wait. The request's token must still be
+// valid then.
 func (a onStore) waitForEvent(
 	w http.ResponseWriter, r *http.Request, id string, wait time.Duration,
 ) (store.Event, error) {
@@ -164,15 +164,8 @@ func (a onStore) listEvents(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		next := ""
-		if page.More {
-			if next, err = request.EncodeJobsCursor(&filter, page.Reached); err != nil {
-				return err
-			}
-		}
 		response.Objects(o, "items", found, o.Event)
-		o.TextOrNull("next_cursor", next)
-		return nil
+		return writeCursor(o, &filter, &page)
 	})
 }
 

@@ -108,7 +108,11 @@ func TestEvents_AreAnsweredWhenTheirJobsHaveEnded(t *testing.T) {
 		{http.MethodPost, "/v1/events?wait=20s"}, {http.MethodGet, "/v1/events/" + f.event.ID + "?wait=20s"},
 	} {
 		f.waits = nil
-		w := call(t, h, c[0], c[1], map[string]string{http.MethodPost: `{"type": "a", "id": "` + f.event.ID + `"}`}[c[0]])
+		body := ""
+		if c[0] == http.MethodPost {
+			body = `{"type": "a", "id": "` + f.event.ID + `"}`
+		}
+		w := call(t, h, c[0], c[1], body)
 		require.Less(t, w.Code, 300, w.Body)
 		require.Equal(t, []time.Duration{20 * time.Second}, f.waits)
 		require.Equal(t, []string{"?wait"}, problemIn(t, call(t, h, c[0], c[1]+"1h", `{"type": "a"}`)).fields())
@@ -122,7 +126,7 @@ func TestTestLane_AnswersWithTheEndedJob(t *testing.T) {
 	w := call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?type=order.paid", "")
 	require.Equal(t, http.StatusCreated, w.Code, w.Body)
 	require.Equal(t, "order.paid", f.eventType)
-	require.Equal(t, []time.Duration{30 * time.Second}, f.waits)
+	require.Equal(t, []time.Duration{20 * time.Second}, f.waits)
 	require.Equal(t, "delivered", requireWaited(t, w.Body).State)
 	call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?wait=1s", "")
 	require.Equal(t, "test", f.eventType)
@@ -130,4 +134,19 @@ func TestTestLane_AnswersWithTheEndedJob(t *testing.T) {
 		problemIn(t, call(t, h, http.MethodPost, "/v1/topics/order.close/lanes/a/test?type=a.*", "")).fields())
 	call(t, h, http.MethodGet, "/v1/topics/order.close/lanes?type=order.paid", "")
 	require.Equal(t, "order.paid", f.eventType)
+}
+
+func TestEvents_HaveARetention(t *testing.T) {
+	h := handlerOf(newFake())
+	kept := `{"keep_delivered": {"for": "30d"}}`
+	require.Equal(t, http.StatusOK, call(t, h, http.MethodPut, "/v1/topics/_events", kept).Code)
+	for _, c := range [][3]string{
+		{http.MethodPut, "/v1/topics/_events", `{"timeout": "5s"}`},
+		{http.MethodPut, "/v1/topics/_events/lanes/a", `{"lane_concurrency": 3}`},
+		{http.MethodPut, "/v1/topics/_work", kept},
+		{http.MethodPost, "/v1/topics/_events/pause", ""},
+		{http.MethodDelete, "/v1/topics/_events", ""},
+	} {
+		require.Equal(t, http.StatusUnprocessableEntity, call(t, h, c[0], c[1], c[2]).Code, c)
+	}
 }

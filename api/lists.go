@@ -125,14 +125,9 @@ func (a onStore) searchJobs(r *http.Request, filter store.Filter, o *response.Bu
 		return tooLarge
 	}
 	o.CloseArray()
-	next := ""
-	if last.More {
-		var err error
-		if next, err = request.EncodeJobsCursor(&filter, last.Reached); err != nil {
-			return err
-		}
+	if err := writeCursor(o, &filter, &last); err != nil {
+		return err
 	}
-	o.TextOrNull("next_cursor", next)
 	o.Number("scanned", int64(scanned))
 	return nil
 }
@@ -177,4 +172,14 @@ func (a *api) answerList(
 	}
 	o.Send(w, http.StatusOK)
 	return nil
+}
+
+// writeCursor writes the cursor of the page after one that a filter selects.
+func writeCursor(o *response.Buffer, filter *store.Filter, page *store.Page) (err error) {
+	next := ""
+	if page.More {
+		next, err = request.EncodeJobsCursor(filter, page.Reached)
+	}
+	o.TextOrNull("next_cursor", next)
+	return err
 }

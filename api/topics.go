@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 
 	"github.com/ringback/ringback/api/request"
 	"github.com/ringback/ringback/api/response"
@@ -198,8 +199,9 @@ func (a onStore) knownTopic(r *http.Request) (string, error) {
 // ownTopic refuses a change of a topic of Ringback's own jobs, which a pause would stop.
 func ownTopic() error {
 	return response.Invalid(job.FieldError{
-		Field:  "/topic",
-		Detail: "is Ringback's own: of the topics that begin with _, only " + job.CallbackTopic + " can be changed",
+		Field: "/topic",
+		Detail: "is Ringback's own: of the topics that begin with _, only " + job.CallbackTopic + " can be changed, " +
+			"and by PUT how long those of " + job.EventTopic + " are kept",
 	})
 }
 
@@ -230,8 +232,12 @@ func (a onStore) changeTopic(
 	opts := changeOptions(r, ifRevision)
 	put, err := write(r.Context(), namespaceOf(r), name, opts, store.DryRun(func(stored *policy.Topic) error {
 		changed, p := change(*stored)
-		if p == nil && name == job.CallbackTopic {
+		switch {
+		case p != nil:
+		case name == job.CallbackTopic:
 			p = rejectSelfNotification(changed)
+		case name == job.EventTopic:
+			p = rejectAllButRetention(changed)
 		}
 		if p != nil {
 			return p
@@ -263,6 +269,17 @@ func rejectSelfNotification(t policy.Topic) *response.Problem {
 		return nil
 	}
 	return response.Invalid(errs...)
+}
+
+// rejectAllButRetention refuses all settings of the topic of events but how long they are kept.
+func rejectAllButRetention(t policy.Topic) *response.Problem {
+	kept := policy.Topic{KeepDelivered: t.KeepDelivered, ManagedBy: t.ManagedBy}
+	if reflect.DeepEqual(t, kept) {
+		return nil
+	}
+	return response.Invalid(job.FieldError{
+		Field: "/", Detail: "of " + job.EventTopic + " only keep_delivered can be set",
+	})
 }
 
 // noTopic explains how a topic is created.

@@ -88,11 +88,12 @@ func (a onStore) countWork(w http.ResponseWriter, r *http.Request, f request.Wor
 	return a.answerList(w, r, func(o *response.Buffer, _ func() error) error {
 		var found store.Groups
 		var err error
-		if f.Action == store.WorkReplay {
+		switch {
+		case f.Action == store.WorkReplay:
 			found, err = a.store.GroupReplay(r.Context(), namespaceOf(r), f.WorkOrder, by)
-		} else if len(f.IDs) > 0 {
+		case len(f.IDs) > 0:
 			found, err = a.store.GroupIDs(r.Context(), namespaceOf(r), f.IDs, f.Filter.States, by)
-		} else {
+		default:
 			found, err = a.store.Groups(r.Context(), f.Filter, by)
 		}
 		if err != nil {
@@ -123,15 +124,8 @@ func (a onStore) listWork(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		next := ""
-		if page.More {
-			if next, err = request.EncodeJobsCursor(&filter, page.Reached); err != nil {
-				return err
-			}
-		}
 		response.Objects(o, "items", found, o.Work)
-		o.TextOrNull("next_cursor", next)
-		return nil
+		return writeCursor(o, &filter, &page)
 	})
 }
 

@@ -32,7 +32,8 @@ func TestWork_StartsListsAndStops(t *testing.T) {
 	require.Equal(t, "/v1/work/w1", w.Header().Get("Location"))
 	require.JSONEq(t, `{"id": "w1", "action": "revive", "where": {"topic": "orders", "status": 500},
 		"change": {"url": "https://a.example/", "delay": "1m", "expires_in": "1h"}, "rate": "50/s", "lane_rate": "5/s",
-		"state": "running", "total": 9, "matched": 3, "exact": false, "done": 2, "failed": 0, "skipped": 1,
+		"state": "running", "waiting_for": null, "total": 9,
+		"matched": 3, "exact": false, "done": 2, "failed": 0, "skipped": 1,
 		"failures": [{"id": "a", "reason": "not found"}], "created_at": "1970-01-01T00:00:01.000Z", "ended_at": null,
 		"eta_at": "1970-01-01T00:00:09.000Z", "created_by": null}`, w.Body.String())
 	require.Equal(t, job.DefaultNamespace, f.order.Filter.Namespace)
@@ -236,13 +237,13 @@ func TestReplay_SelectsEventsAndLanes(t *testing.T) {
 	for where, fields := range map[string][]string{
 		`{"all": true, "state": "ready"}`: {"/where/state"},
 		`{"topic": "a", "type": "a.*"}`:   {"/where/type"},
-		`{"lane": "b"}`:                   {"/where/topic", "/where"},
+		`{"lane": "b"}`:                   {"/where/topic"},
 		`{"topic": "a", "status": 503, "due_after": "2030-01-31T08:00:00Z"}`: {"/where/status", "/where/due_after"},
 		`{"ids": ["e"], "topic": "a"}`:                                       {"/where/ids"},
 	} {
 		w := call(t, h, http.MethodPost, "/v1/work", `{"action": "replay", "where": `+where+`}`)
 		require.Equal(t, http.StatusUnprocessableEntity, w.Code, where)
-		require.Subset(t, fields, problemIn(t, w).fields(), where)
+		require.ElementsMatch(t, fields, problemIn(t, w).fields(), where)
 	}
 	w = call(t, h, http.MethodPost, "/v1/work", `{"action": "cancel", "where": {"topic": "a", "type": "b"}}`)
 	require.Equal(t, []string{"/where/type"}, problemIn(t, w).fields())

@@ -45,7 +45,7 @@ func (c *startWork) RunCommand(ctx context.Context, s *session, r *apiRequest) e
 			return err
 		}
 	}
-	r.Body.order()
+	r.Body.nestSelection()
 	if len(change) > 0 {
 		r.Body["change"] = change.Encode()
 	}
@@ -55,12 +55,12 @@ func (c *startWork) RunCommand(ctx context.Context, s *session, r *apiRequest) e
 // RunCommand begins the replay: the selection is a member of the request.
 func (c *replayEvents) RunCommand(ctx context.Context, s *session, r *apiRequest) error {
 	r.Body.Set("action", client.ActionReplay)
-	r.Body.order()
+	r.Body.nestSelection()
 	return c.start(ctx, s, r, client.ActionReplay)
 }
 
-// order makes the fields that select jobs a member.
-func (f requestFields) order() {
+// nestSelection makes the fields that select jobs a member.
+func (f requestFields) nestSelection() {
 	where := requestFields{}
 	for name, value := range f {
 		if !slices.Contains([]string{"action", "rate", "lane_rate"}, name) {
@@ -197,6 +197,9 @@ func progressBar(w *client.Work, now time.Time) string {
 	}
 	if w.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", words.Number(w.Failed))
+	}
+	if w.WaitingFor != "" {
+		text += ", waits: " + output.Printable(w.WaitingFor)
 	}
 	if w.ETAAt.After(now) {
 		text += ", ends in " + output.Span(w.ETAAt.Sub(now))

@@ -135,7 +135,7 @@ type testLane struct {
 	laneName
 	// Type of the event. Default: test.
 	Type string `in:"query" placeholder:"TYPE"`
-	// How long to wait for the answer, up to 60s. Default: 30s.
+	// How long to wait for the answer, up to 60s. Default: 20s.
 	Wait string `in:"query" placeholder:"DURATION"`
 	call
 }

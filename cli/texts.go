@@ -259,7 +259,7 @@ var texts = map[string]text{
 	"cli.targetFlags.Server":            {help: "Server to call ($RINGBACK_SERVER). Default: that of the context, else http://127.0.0.1:8080."},
 	"cli.targetFlags.TokenFile":         {help: "File with the token ($RINGBACK_TOKEN_FILE; $RINGBACK_TOKEN is the token itself). Default: that of the context."},
 	"cli.testLane.Type":                 {help: "Type of the event. Default: test."},
-	"cli.testLane.Wait":                 {help: "How long to wait for the answer, up to 60s. Default: 30s."},
+	"cli.testLane.Wait":                 {help: "How long to wait for the answer, up to 60s. Default: 20s."},
 	"cli.tokenCommand.Create":           {example: "ringback token create shop-api --role publish --topics 'order.*' --expires-in 90d", help: "Create a token. It is shown once."},
 	"cli.tokenCommand.Get":              {example: "ringback token get 4Jx2mP0a", help: "Show a token without its secret."},
 	"cli.tokenCommand.List":             {example: "ringback token list", help: "List tokens."},

@@ -147,8 +147,8 @@ func (c *Client) WaitEvent(ctx context.Context, id string, wait time.Duration) (
 	return answer[SentEvent](ctx, c, r, nil, "/v1/events/", id)
 }
 
-// SendEventAndWait sends an event and returns it when all its jobs have ended, up to 100, or after the wait of up to 60 s
-// as it is then.
+// SendEventAndWait sends an event and returns it when all its jobs have ended, up to 100, or after the wait of up to 60
+// s as it is then.
 func (c *Client) SendEventAndWait(ctx context.Context, e NewEvent, wait time.Duration) (*SentEvent, error) {
 	if e.ID == "" {
 		e.ID = NewID()
@@ -157,7 +157,8 @@ func (c *Client) SendEventAndWait(ctx context.Context, e NewEvent, wait time.Dur
 	return answer[SentEvent](ctx, c, r, e, "/v1/events")
 }
 
-// TestLane sends a test event of a type, or of the type test, to a lane, and returns its job with the receiver's answer.
+// TestLane sends a test event of a type, or of the type test, to a lane, and returns its job with the receiver's
+// answer.
 func (c *Client) TestLane(ctx context.Context, topic, lane, eventType string) (*JobInfo, error) {
 	r := onceOf(nil)
 	if r.wait = longestJobWait; eventType != "" {

@@ -131,7 +131,7 @@ var operations = map[string]operation{
 	"testLane": {
 		call:   func(ctx context.Context, c *Client) { _, _ = c.TestLane(ctx, "t", "l:1", "a") },
 		out:    map[string]any{"201": JobInfo{}},
-		params: map[string]string{"wait": "the default is less than requests may take"},
+		params: map[string]string{"wait": "the answer comes after the default, or when the job has ended"},
 	},
 	"getWork": {
 		call: func(ctx context.Context, c *Client) { _, _ = c.GetWork(ctx, "i/d") },

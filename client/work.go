@@ -66,24 +66,26 @@ type Where struct {
 type Work struct {
 	Answer
 
-	ID        string          `json:"id"`
-	Action    string          `json:"action"`
-	Where     json.RawMessage `json:"where"`  // as it was sent; of ids only their number
-	Change    json.RawMessage `json:"change"` // as it was sent
-	Rate      string          `json:"rate"`
-	LaneRate  string          `json:"lane_rate"`
-	State     string          `json:"state"`   // running, done, stopped, failed
-	Total     *int64          `json:"total"`   // jobs that match, counted ahead; nil: not known yet
-	Matched   int64           `json:"matched"` // jobs found so far
-	Exact     bool            `json:"exact"`   // all were found
-	Done      int64           `json:"done"`
-	Failed    int64           `json:"failed"`
-	Skipped   int64           `json:"skipped"`
-	Failures  []WorkFailure   `json:"failures"` // the first 100
-	CreatedAt time.Time       `json:"created_at"`
-	ETAAt     time.Time       `json:"eta_at"` // zero: not known
-	EndedAt   time.Time       `json:"ended_at"`
-	CreatedBy string          `json:"created_by"`
+	ID       string          `json:"id"`
+	Action   string          `json:"action"`
+	Where    json.RawMessage `json:"where"`  // as it was sent; of ids only their number
+	Change   json.RawMessage `json:"change"` // as it was sent
+	Rate     string          `json:"rate"`
+	LaneRate string          `json:"lane_rate"`
+	State    string          `json:"state"`   // running, done, stopped, failed
+	Total    *int64          `json:"total"`   // jobs that match, counted ahead; nil: not known yet
+	Matched  int64           `json:"matched"` // jobs found so far
+	Exact    bool            `json:"exact"`   // all were found
+	Done     int64           `json:"done"`
+	Failed   int64           `json:"failed"`
+	Skipped  int64           `json:"skipped"`
+	Failures []WorkFailure   `json:"failures"` // the first 100
+	// WaitingFor is why jobs of a replay wait, such as a full quota; empty: for nothing but their turn.
+	WaitingFor string    `json:"waiting_for"`
+	CreatedAt  time.Time `json:"created_at"`
+	ETAAt      time.Time `json:"eta_at"` // zero: not known
+	EndedAt    time.Time `json:"ended_at"`
+	CreatedBy  string    `json:"created_by"`
 }
 
 // WorkFailure is a job that bulk work has not changed.

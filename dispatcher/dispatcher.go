@@ -70,8 +70,9 @@ type Options struct {
 	ObserveWork func(action store.WorkAction, done, failed, skipped int64)
 	// ObserveTicks, if set, is called with the ticks that a step of a schedule has treated.
 	ObserveTicks func(outcome store.TickOutcome, ticks int64)
-	// ObserveEvent, if set, is called with the number of an event's jobs when its lanes have got them.
-	ObserveEvent func(namespace, topic string, jobs int64)
+	// ObserveEvent, if set, is called with the number of an event's jobs when its lanes have got them, and with that of
+	// the lanes whose job was refused.
+	ObserveEvent func(namespace, topic string, jobs int64, refused int)
 	// Random returns the jitter of waits, in [0, 1); nil: math/rand/v2.
 	Random func() float64
 	Logger *slog.Logger // nil: slog.Default
@@ -101,6 +102,7 @@ type Dispatcher struct {
 	ended       chan struct{} // closed when Run has ended, or never will begin
 	schedules   *schedules.Service
 	events      *events.Service
+	eventsKept  sync.Map // namespaces whose events have a retention
 
 	// Registry has the tokens and the namespaces.
 	*tenancy.Registry

@@ -44,6 +44,9 @@ func (d *Dispatcher) SendEvents(
 	results := make([]store.SentEvent, len(all))
 	good, at := make([]store.EventSpec, 0, len(all)), make([]int, 0, len(all))
 	topics := d.newLookup()
+	if len(all) > 0 {
+		d.keepEvents(ctx, namespace)
+	}
 	for i, e := range all {
 		if results[i].Err = d.checkEvent(ctx, topics, namespace, &e); results[i].Err == nil {
 			good, at = append(good, e), append(at, i)
@@ -53,6 +56,32 @@ func (d *Dispatcher) SendEvents(
 		results[at[k]] = sent
 	}
 	return results
+}
+
+// eventRetention is how long the events of a namespace are kept, unless the policy of their topic says otherwise:
+// longer than delivered jobs, so that they can be sent again when their jobs have died.
+var eventRetention = policy.Retention{
+	For: new(7 * 24 * time.Hour), Max: new(int64(100_000)), MaxBytes: new(int64(256 << 20)),
+}
+
+// keepEvents sets the retention of a namespace's events, with the first that this process sends.
+func (d *Dispatcher) keepEvents(ctx context.Context, namespace string) {
+	if _, known := d.eventsKept.Load(namespace); known {
+		return
+	}
+	_, err := d.ChangeTopic(ctx, namespace, job.EventTopic, store.ChangeOptions{}, func(t *policy.Topic) error {
+		if t.KeepDelivered != (policy.Retention{}) {
+			return errNoChange
+		}
+		t.KeepDelivered = eventRetention
+		return nil
+	})
+	if err != nil { // the next event tries again
+		d.log.Warn("the retention of events is not set: they are kept as delivered jobs are", "namespace", namespace,
+			"err", err)
+		return
+	}
+	d.eventsKept.Store(namespace, nil)
 }
 
 // checkEvent checks an event, and completes it.
@@ -102,29 +131,27 @@ func (d *Dispatcher) Event(ctx context.Context, namespace, id string) (store.Eve
 // maxAwaited is up to how many jobs of an event WaitForEvent waits for.
 const maxAwaited = 100
 
-// WaitForEvent returns an event as Event does once all its jobs have ended, or after limit, or when the process stops. It
-// returns one with more than 100 jobs at once.
+// WaitForEvent returns an event as Event does once all its jobs have ended, or after limit, or when the process stops.
+// It returns one with more than 100 jobs at once.
 func (d *Dispatcher) WaitForEvent(
 	ctx context.Context, namespace, id string, limit time.Duration,
 ) (store.Event, error) {
 	until := time.Now().Add(limit)
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		e, err := d.Event(ctx, namespace, id)
 		if err != nil || e.Jobs > maxAwaited || e.Expanded && e.Counts.Waiting == 0 || !time.Now().Before(until) {
 			return e, err
 		}
-		registered := e.Expanded
-		for _, lane := range e.Lanes {
+		for i := 0; e.Expanded && i < len(e.Lanes); i++ {
 			var j job.Job
-			j.Namespace, j.ID = namespace, lane.JobID
+			j.Namespace, j.ID = namespace, e.Lanes[i].JobID
 			_, err := d.WaitForEnd(ctx, j, time.Until(until))
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			if errors.Is(err, store.ErrNotFound) {
+				break // it is not registered yet
+			}
+			if err != nil {
 				return e, err
 			}
-			registered = registered && err == nil
-		}
-		if registered {
-			pause = 0
 		}
 		select {
 		case <-d.ends.stopped:
@@ -139,13 +166,13 @@ func (d *Dispatcher) WaitForEvent(
 // testTime is how long the job of TestLane may wait, such as for the end of a pause.
 const testTime = time.Minute
 
-// TestLane registers the job of an event for one lane, whatever it subscribes to, to be attempted once. Errors are in the
-// result, as for Register.
+// TestLane registers the job of an event for one lane, whatever it subscribes to, to be attempted once. Errors are in
+// the result, as for Register.
 func (d *Dispatcher) TestLane(ctx context.Context, q job.Queue, eventType, actor string) store.RoutedResult {
 	event := "test-" + job.NewID(time.Now(), d.store.ShardOf(q))
 	return d.Register(ctx, []job.New{{Spec: job.Spec{
 		ID: job.EventJobID(event, q.Topic, q.Lane), Queue: q, CreatedBy: actor, Terms: policy.Terms{
-			Retries: new(0), OnDelivered: &policy.Callback{}, OnDead: &policy.Callback{}, // none
+			Retries: new(0), OnDelivered: &policy.Callback{Off: true}, OnDead: &policy.Callback{Off: true},
 		},
 		Labels: map[string]string{job.LabelEvent: eventType}, BodyKind: job.BodyJSON, Body: []byte(`{"test": true}`),
 	}, ExpiresIn: testTime}})[0]

@@ -351,7 +351,7 @@ func TestEvents_AreWaitedFor(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, &store.EventCounts{Delivered: 2, Exact: true}, e.Counts)
 		require.Less(t, time.Since(began), 10*time.Second)
-		e, err = r.WaitForEvent(t.Context(), job.DefaultNamespace, "none", time.Minute)
+		_, err = r.WaitForEvent(t.Context(), job.DefaultNamespace, "none", time.Minute)
 		require.ErrorIs(t, err, store.ErrNotFound)
 		r.subscribe(t, "a", nil)
 		r.subscribe(t, "b", nil)
@@ -366,7 +366,18 @@ func TestEvents_AreWaitedFor(t *testing.T) {
 func TestLane_IsTested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &receiver{answer: status(500)}
-		r := start(t, dispatcher.Options{Deliverer: to})
+		r := start(t, dispatcher.Options{Deliverer: to, CheckURL: func(url string) error {
+			if url == "" {
+				return errors.New("it is no URL")
+			}
+			return nil
+		}})
+		_, err := r.ChangeTopic(t.Context(), job.DefaultNamespace, "orders", store.ChangeOptions{},
+			func(p *policy.Topic) error {
+				p.OnDead = &policy.Callback{URL: "https://callbacks.example/"}
+				return nil
+			})
+		require.NoError(t, err)
 		r.subscribe(t, "a", nil)
 		q := job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "a"}
 		got := r.TestLane(t.Context(), q, "order.paid", "ops")
@@ -374,11 +385,102 @@ func TestLane_IsTested(t *testing.T) {
 		ended, err := r.WaitForEnd(t.Context(), got.Job, time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, job.Dead, ended.State, "it is attempted once")
-		require.Len(t, to.calls(), 1)
+		time.Sleep(time.Minute)
+		require.Len(t, to.calls(), 1, "and has no callback")
 		header, err := to.calls()[0].HeaderAt(time.Now())
 		require.NoError(t, err)
 		require.Equal(t, []string{"order.paid"}, header["Ringback-Event"])
 		q.Lane = "none"
 		require.ErrorAs(t, r.TestLane(t.Context(), q, "a", "").Err, new(*job.InvalidError), "it has no URL")
+	})
+}
+
+func TestReplay_SaysWhyJobsAreRefusedOrWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		r.subscribe(t, "a", nil, "*")
+		r.subscribe(t, "b", nil, "*")
+		late, fine := store.EventSpec{ID: "late", Type: "x"}, store.EventSpec{ID: "fine", Type: "x"}
+		late.Job.ExpiresAt = time.Now().Add(10 * time.Second)
+		r.send(t, late)
+		r.send(t, fine)
+		_, err := r.ChangeLane(t.Context(), job.Queue{Namespace: job.DefaultNamespace, Topic: "orders", Lane: "c"},
+			store.ChangeOptions{}, func(l *policy.Lane) error {
+				l.Subscribe = []string{"*"} // and neither it nor the topic has a URL
+				return nil
+			})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		sent := len(to.calls())
+		o := store.WorkOrder{
+			Action: store.WorkReplay, Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: "orders"},
+		}
+		begun, err := r.StartWork(t.Context(), job.DefaultNamespace, o)
+		require.NoError(t, err)
+		time.Sleep(30 * time.Second)
+		w, err := r.Work(t.Context(), job.DefaultNamespace, begun.ID)
+		require.NoError(t, err)
+		require.Equal(t, store.WorkDone, w.State)
+		require.Equal(t, int64(2), w.Done)
+		require.Len(t, to.calls(), sent+2, "what has expired is not made")
+		reasons := make(map[string][]string)
+		for _, f := range w.Failures {
+			reasons[f.ID] = append(reasons[f.ID], f.Reason)
+		}
+		require.Len(t, reasons["late"], 3)
+		require.Contains(t, reasons["late"][0], "lane a: ")
+		require.Len(t, reasons["fine"], 1)
+		require.Contains(t, reasons["fine"][0], "lane c: /url")
+	})
+}
+
+func TestEvents_AreKeptForAWeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, dispatcher.Options{Deliverer: &receiver{answer: status(200)}})
+		r.subscribe(t, "a", nil, "*")
+		r.send(t, store.EventSpec{ID: "e", Type: "x"})
+		time.Sleep(6 * 24 * time.Hour)
+		_, err := r.Event(t.Context(), job.DefaultNamespace, "e")
+		require.NoError(t, err)
+		time.Sleep(25 * time.Hour)
+		_, err = r.Event(t.Context(), job.DefaultNamespace, "e")
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+}
+
+func TestReplay_WaitsForAQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &receiver{answer: status(200)}
+		r := start(t, dispatcher.Options{Deliverer: to})
+		for i := range 6 {
+			r.subscribe(t, fmt.Sprint("lane-", i), nil, "*")
+		}
+		r.send(t, store.EventSpec{ID: "e", Type: "x"})
+		time.Sleep(time.Minute)
+		require.Len(t, to.calls(), 6)
+		_, err := r.PutNamespace(t.Context(),
+			job.Namespace{
+				Name: job.DefaultNamespace, Quota: job.Quota{Rate: policy.Rate{Starts: 2, Per: 20 * time.Second}},
+			}, 0)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		begun, err := r.StartWork(t.Context(), job.DefaultNamespace, store.WorkOrder{
+			Action: store.WorkReplay, Filter: store.Filter{Namespace: job.DefaultNamespace, Topic: "orders"},
+		})
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		w, err := r.Work(t.Context(), job.DefaultNamespace, begun.ID)
+		require.NoError(t, err)
+		require.Equal(t, store.WorkRunning, w.State)
+		require.Contains(t, w.WaitingFor, "quota")
+		require.Less(t, w.Done, int64(6))
+		time.Sleep(2 * time.Minute)
+		w, err = r.Work(t.Context(), job.DefaultNamespace, begun.ID)
+		require.NoError(t, err)
+		require.Equal(t, store.WorkDone, w.State)
+		require.Equal(t, int64(6), w.Done)
+		require.Empty(t, w.WaitingFor)
+		require.Len(t, to.calls(), 12)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/ringback/ringback/dispatcher/secrets"
 	"github.com/ringback/ringback/job"
@@ -27,27 +28,25 @@ func (d *Dispatcher) storedLane(ctx context.Context, q job.Queue) (store.Lane, e
 	return lanes[0], nil
 }
 
-// ListLanes returns the lanes of a topic that have settings, in order of name, after a name. With the type of an event it
-// returns those that subscribe to it.
+// ListLanes returns the lanes of a topic that have settings, in order of name, after a name. With the type of an event
+// it returns those that subscribe to it.
 func (d *Dispatcher) ListLanes(
 	ctx context.Context, namespace, topic, eventType, after string, limit int,
 ) ([]store.Lane, error) {
 	if eventType == "" {
 		return d.sealer.VisibleLanes(d.store.ListLanes(ctx, namespace, topic, after, limit))
 	}
-	var all []store.Lane
-	for {
-		page, err := d.store.ListLanes(ctx, namespace, topic, after, store.MaxBatch)
-		for i := range page {
-			if len(all) < limit && page[i].Settings.MatchesType(eventType) {
-				all = append(all, page[i])
-			}
-		}
-		if err != nil || len(page) < store.MaxBatch || len(all) == limit {
-			return d.sealer.VisibleLanes(all, err)
-		}
-		after = page[len(page)-1].Queue.Lane
+	names, err := d.events.Subscriptions.Find(ctx, namespace, topic,
+		func(s *policy.Subscription) bool { return s.MatchesType(eventType) })
+	if err != nil {
+		return nil, err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+	queues := make([]job.Queue, min(limit, len(names)))
+	for i := range queues {
+		queues[i] = job.Queue{Namespace: namespace, Topic: topic, Lane: names[i]}
+	}
+	return d.sealer.VisibleLanes(d.store.GetLanes(ctx, queues))
 }
 
 // ChangeLane applies change to a lane's settings. Errors as for ChangeTopic.

@@ -81,5 +81,27 @@ func TestEvents_ReachEachSubscribedLaneOnceAcrossKills(t *testing.T) {
 		for _, lane := range one.Lanes {
 			require.True(t, subscribed[lane.Lane], lane.Lane)
 		}
+
+		call[obj](t, p, http.MethodPut, "/v1/topics/merchants/lanes/late",
+			obj{"url": r.URL + "/ok", "subscribe": []string{"order.*"}}, http.StatusOK)
+		replay := call[struct{ ID string }](t, p, http.MethodPost, "/v1/work", obj{
+			"action": "replay", "where": obj{"topic": "merchants", "state": "missed"},
+		}, http.StatusAccepted)
+		for range 4 {
+			time.Sleep(rand.N(60 * time.Millisecond)) // any moment will do
+			p.kill()
+			p = start(t, store)
+		}
+		eventually(t, func() bool {
+			c := call[struct{ Totals counts }](t, p, http.MethodGet, "/v1/stats", nil, http.StatusOK).Totals
+			return c.Delivered == jobs+events
+		}, "every job of the replay must be delivered")
+		require.EqualValues(t, jobs+events, ended(t, p).Registered, "one job for each event")
+		work := call[struct {
+			State string
+			Done  int
+		}](t, p, http.MethodGet, "/v1/work/"+replay.ID, nil, http.StatusOK)
+		require.Equal(t, "done", work.State)
+		require.Equal(t, events, work.Done)
 	})
 }

@@ -101,7 +101,8 @@ func EventJobID(event, topic, lane string) string {
 	return EventJobIDPrefix + event + ":" + idEncoding.EncodeToString(sum[:16])
 }
 
-// ReplayJobID returns the id of the job of a replay, which is bulk work, so that a lane has one job of it and the event.
+// ReplayJobID returns the id of the job of a replay, which is bulk work, so that a lane has one job of it and the
+// event.
 func ReplayJobID(event, topic, lane, work string) string {
 	return EventJobID(event, topic, lane) + ":" + work
 }

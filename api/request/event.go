@@ -73,7 +73,7 @@ const (
 	// testType is the type of a test event, unless a request names another.
 	testType = "test"
 	// testWait is how long the answer to a test waits for its end, unless a request says otherwise.
-	testWait = 30 * time.Second
+	testWait = 20 * time.Second
 )
 
 // Test reads the parameters of a test of a lane.

@@ -48,7 +48,7 @@ func PathQueue(r *http.Request) (job.Queue, error) {
 func PathNewQueue(r *http.Request) (job.Queue, error) {
 	q := pathQueue(r)
 	checked := q
-	if q.Topic == job.CallbackTopic {
+	if q.Topic == job.CallbackTopic || q.Topic == job.EventTopic && q.Lane == "" {
 		checked.Topic = "" // clients may configure it
 	}
 	if errs := job.Validate(job.New{Spec: job.Spec{Queue: checked}}, time.Time{}); len(errs) > 0 {

@@ -209,8 +209,8 @@ func (f *WorkRequest) check(where, change string) *response.Problem {
 
 // ofReplay are the fields that select events, and their lanes, for the action replay.
 var ofReplay = map[string]bool{
-	"topic": true, "lane": true, "type": true, "label": true, "created_after": true, "created_before": true, "state": true,
-	"all": true,
+	"topic": true, "lane": true, "type": true, "label": true, "created_after": true, "created_before": true,
+	"state": true, "all": true,
 }
 
 // checkReplay checks the fields of the action replay. With ids, its lane and states are no filter of the events.

@@ -108,18 +108,42 @@ func (a action) confirmOf(states []client.State) string {
 
 // which returns the jobs that are selected, in words.
 func (a action) which(s filter.Selection) string {
-	subject := "job"
 	if a.code == client.ActionReplay {
-		subject = "event"
+		return whichEvents(s)
 	}
 	if s.IDs > 0 {
-		return words.Count(int64(s.IDs), subject) + " by their ids"
+		return words.Count(int64(s.IDs), "job") + " by their ids"
 	}
-	text := strings.Replace(s.WithStates(a.states...).Words(), "job", subject, 1)
+	text := s.WithStates(a.states...).Words()
 	if s.SelectsAll() {
 		return "all " + text
 	}
 	return text
+}
+
+// whichEvents returns the events and the lanes that a replay selects, in words.
+func whichEvents(s filter.Selection) string {
+	to := ""
+	if s.Lane != "" {
+		to = " to lane " + s.Lane
+	}
+	if len(s.State) > 0 {
+		states := make([]string, len(s.State))
+		for i, state := range s.State {
+			states[i] = string(state)
+		}
+		to += ", where their job is " + strings.Join(states, " or ")
+	}
+	if s.IDs > 0 {
+		return words.Count(int64(s.IDs), "event") + " by their ids" + to
+	}
+	isAll := s.SelectsAll() && s.Type == ""
+	s.Lane, s.State = "", nil
+	text := strings.Replace(s.Words(), "jobs", strings.TrimSpace(s.Type+" events"), 1)
+	if isAll {
+		text = "all " + text
+	}
+	return text + to
 }
 
 // pace returns rates in words, after the number of jobs.

@@ -106,6 +106,8 @@ func eventLead(e *client.SentEvent) (text, class string) {
 		return words.Sentence("The rest of its jobs wait:", e.WaitingFor), "warn"
 	case !e.Expanded:
 		return "Its lanes get their jobs when it is due, some after others.", ""
+	case e.Jobs == 0 && len(e.Refused) > 0:
+		return "It has no jobs: those of its lanes were refused.", "bad"
 	case e.Jobs == 0:
 		return "No lane subscribed to it, so it has no jobs.", "warn"
 	case c.Dead > 0:

@@ -1,8 +1,10 @@
 package jobpages
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ringback/ringback/client"
 	"github.com/ringback/ringback/console/filter"
@@ -28,8 +30,13 @@ func countReplay(v *web.Visit) (web.Answer, error) {
 		q = url.Values{"rate": {defaultRate}}
 	}
 	d := &replayData{Lead: "Choose which events are sent again, and to which lanes. Their jobs are counted first."}
-	o, chosen := d.read(v, q)
-	if !chosen || d.Errors.Any() {
+	isFilled := q.Get("rate") != defaultRate || len(q) > 1
+	o := d.read(v, q)
+	if isFilled && o.Where.Topic == "" && o.Where.IDs == nil {
+		d.Errors.Add("topic", "is required, or ids")
+		d.Fields[0].Error = d.Errors.Of("topic")
+	}
+	if !isFilled || d.Errors.Any() {
 		return d.page(), nil
 	}
 	count, err := v.API.CountWork(v.Request.Context(), o)
@@ -37,17 +44,18 @@ func countReplay(v *web.Visit) (web.Answer, error) {
 		return d.refuse(err)
 	}
 	d.Counted = count.Matched > 0
-	d.Lead = words.Sentence(words.CountVerb(count.Matched, "job", "is", "are") + " made")
+	number := words.Count(count.Matched, "job")
 	if !count.Exact {
-		d.Counted, d.Lead = true, "At least "+words.LowerFirst(d.Lead)
+		d.Counted, number = true, "at least "+number
 	}
+	d.Lead = words.Sentence("This would make", number)
 	return d.page(), nil
 }
 
 // startReplay starts the replay that was counted.
 func startReplay(v *web.Visit) (web.Answer, error) {
 	d := &replayData{Lead: "Nothing was started."}
-	o, _ := d.read(v, v.Request.PostForm)
+	o := d.read(v, v.Request.PostForm)
 	if d.Errors.Any() {
 		return d.page(), nil
 	}
@@ -58,20 +66,31 @@ func startReplay(v *web.Visit) (web.Answer, error) {
 	return &web.Redirect{To: v.Path("work", started.ID)}, nil
 }
 
-// read reads what the page is asked for, and makes the fields of its form. chosen says that events are.
-func (d *replayData) read(v *web.Visit, q url.Values) (o client.WorkOrder, chosen bool) {
+// read reads what the page is asked for, and makes the fields of its form. Events that are sent after the count are
+// left out.
+func (d *replayData) read(v *web.Visit, q url.Values) client.WorkOrder {
 	of := make(url.Values)
 	for _, name := range []string{"topic", "lane", "state", "created_after", "created_before"} {
 		of[name] = q[name]
 	}
 	f, wrong := filter.Parse(of, v.Now)
-	o = client.WorkOrder{Action: client.ActionReplay, Where: f.Where(), Rate: strings.TrimSpace(q.Get("rate"))}
-	o.Where.Type, o.Where.IDs = strings.TrimSpace(q.Get("type")), strings.Fields(q.Get("ids"))
+	o := client.WorkOrder{Action: client.ActionReplay, Where: f.Where(), Rate: strings.TrimSpace(q.Get("rate"))}
+	o.Where.Type = strings.TrimSpace(q.Get("type"))
+	if ids := strings.Fields(q.Get("ids")); len(ids) > 0 {
+		o.Where.IDs = ids
+	}
 	for name, sentence := range wrong {
 		d.Errors.Add(name, sentence)
 	}
+	if o.Where.CreatedBefore.IsZero() && o.Where.Topic != "" {
+		o.Where.CreatedBefore = v.Now
+	}
+	texts := map[string]string{ // times as they are read now
+		"created_after": timeText(o.Where.CreatedAfter), "created_before": timeText(o.Where.CreatedBefore),
+	}
 	field := func(name, label, hint string) web.Field {
-		return web.Field{Name: name, Label: label, Hint: hint, Value: strings.TrimSpace(q.Get(name)), Error: wrong[name]}
+		value := cmp.Or(texts[name], strings.TrimSpace(q.Get(name)))
+		return web.Field{Name: name, Label: label, Hint: hint, Value: value, Error: wrong[name]}
 	}
 	state := field("state", "Whose job of the event", "")
 	state.Kind, state.Options = "select", []web.Link{
@@ -81,12 +100,22 @@ func (d *replayData) read(v *web.Visit, q url.Values) (o client.WorkOrder, chose
 		{To: string(client.Delivered), Text: "is delivered"},
 	}
 	d.Fields = []web.Field{
-		field("topic", "Topic", ""), field("type", "Type", ""), field("ids", "Ids of events", "Instead of topic, type and times."),
+		field("topic", "Topic", ""), field("type", "Type", ""),
+		field("ids", "Ids of events", "Instead of topic, type and times."),
 		field("created_after", "Sent after", "In UTC, such as 2030-01-31T08:00, or how long ago: 90m, 2d."),
-		field("created_before", "Sent before", ""), field("lane", "To the lane", "Empty: to all that subscribe."), state,
+		field("created_before", "Sent before", ""), field("lane", "To the lane", "Empty: to all that subscribe."),
+		state,
 		field("rate", "Jobs that become due", "Such as 10/s. Empty: all at once."),
 	}
-	return o, o.Where.Topic != "" || o.Where.IDs != nil
+	return o
+}
+
+// timeText returns a time as the form reads it; empty: none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // refuse answers with what the API found wrong.
@@ -107,5 +136,7 @@ func (d *replayData) refuse(err error) (web.Answer, error) {
 }
 
 func (d *replayData) page() *web.Page {
-	return &web.Page{View: "replay", Title: "Send events again", Section: eventSection, Data: d, Status: d.Errors.Status}
+	return &web.Page{
+		View: "replay", Title: "Send events again", Section: eventSection, Data: d, Status: d.Errors.Status,
+	}
 }

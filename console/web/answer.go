@@ -17,7 +17,8 @@ type Page struct {
 	View string
 	// Title is the title of the browser's tab, without the product's name. No two pages have the same.
 	Title string
-	// Section is the item of the navigation that is current: now, topics, jobs, events, dead, work, schedules, try or settings.
+	// Section is the item of the navigation that is current: now, topics, jobs, events, dead, work, schedules, try or
+	// settings.
 	Section string
 	// Crumbs lead from the section to the page; the page itself is not among them.
 	Crumbs []Link

@@ -4,7 +4,7 @@
 //
 // An event is an internal job, in the queue of its topic's events. Its steps write the jobs to the outbox in the same
 // settlement that notes how far it is, so that each lane gets one job whatever crashes, and the event ends with the
-// last part. It is kept as long as delivered jobs of its topic's events are. Jobs have ids that follow from the event
+// last part. It is kept as the policy of job.EventTopic says. Jobs have ids that follow from the event
 // and the lane.
 //
 // The lanes are those that subscribe when the event is due: of one that is due at once, when it is sent.
@@ -14,7 +14,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -31,17 +30,12 @@ const (
 	partBytes = 4 << 20
 	// maxRefused bounds the lanes whose refusal is kept.
 	maxRefused = 20
-	// maxReason bounds the reason of a refusal, in bytes.
-	maxReason = 300
-	// minQuotaWait and maxQuotaWait bound the time to the next step after one whose jobs exceeded a quota.
-	minQuotaWait, maxQuotaWait = time.Second, time.Minute
 )
 
 // Jobs is the part of the store that holds events.
 type Jobs interface {
+	internaljobs.Jobs
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
-	GetIn(ctx context.Context, q job.Queue, ref job.Ref) (job.Job, error)
-	List(ctx context.Context, filter store.Filter) (store.Page, error)
 	StatusOnAny(ctx context.Context, refs []job.Ref) ([]store.IDStatus, error)
 	ShardOf(q job.Queue) int
 }
@@ -61,8 +55,9 @@ type Service struct {
 	Jobs          Jobs
 	Registrar     Registrar
 	Subscriptions *Subscriptions
-	// Observe is called with the number of an event's jobs when it ends, before that is recorded; nil: it is not.
-	Observe func(namespace, topic string, jobs int64)
+	// Observe is called with the numbers of an event's jobs, and of lanes whose job was refused, when it ends, before
+	// that is recorded; nil: it is not.
+	Observe func(namespace, topic string, jobs int64, refused int)
 }
 
 // progress is the body of an event's internal job.
@@ -162,7 +157,8 @@ func (s *Service) IsKnown(ctx context.Context, namespace string, e *store.EventS
 
 // lanes returns the lanes that subscribe to an event, in order of name.
 func (s *Service) lanes(ctx context.Context, namespace string, e *store.EventSpec) ([]string, error) {
-	return s.Subscriptions.Find(ctx, namespace, e.Job.Topic, e.Type, e.Job.Labels)
+	return s.Subscriptions.Find(ctx, namespace, e.Job.Topic,
+		func(of *policy.Subscription) bool { return of.Matches(e.Type, e.Job.Labels) })
 }
 
 // Preview returns an event as it would be sent now. Without an id of the client its jobs have none.
@@ -201,7 +197,7 @@ func (s *Service) Step(ctx context.Context, j *store.ClaimedJob) (internaljobs.S
 	}
 	step := internaljobs.Step{Outbox: made, Wait: wait, Done: len(left) == 0 || p.Last == left[len(left)-1]}
 	if step.Done && s.Observe != nil {
-		s.Observe(j.Namespace, p.Job.Topic, p.Count)
+		s.Observe(j.Namespace, p.Job.Topic, p.Count, len(p.Refused))
 	}
 	step.Body, err = json.Marshal(&p)
 	return step, err
@@ -242,14 +238,13 @@ func (s *Service) prepare(
 			if p.Count++; len(p.Made) < store.MaxEventLanes {
 				p.Made = append(p.Made, lanes[i])
 			}
-		} else if over, ok := errors.AsType[*job.QuotaError](err); ok {
-			p.WaitingFor = policy.OneLine(err.Error(), maxReason)
-			return made, min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
-		} else if !isRefused(err) {
+		} else if wait, over := internaljobs.QuotaWait(err); over {
+			p.WaitingFor = internaljobs.Reason(err)
+			return made, wait, nil
+		} else if !internaljobs.IsRefused(err) {
 			return nil, 0, err
 		} else if len(p.Refused) < maxRefused {
-			p.Refused = append(p.Refused,
-				store.EventRefusal{Lane: lanes[i], Reason: policy.OneLine(err.Error(), maxReason)})
+			p.Refused = append(p.Refused, store.EventRefusal{Lane: lanes[i], Reason: internaljobs.Reason(err)})
 		}
 		p.Last = lanes[i]
 	}
@@ -265,18 +260,11 @@ func (s *Service) prepareAll(ctx context.Context, jobs []job.New) (made []store.
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if err != nil && !isRefused(err) {
+		if err != nil && !internaljobs.IsRefused(err) {
 			break
 		}
 	}
 	return made, errs
-}
-
-// isRefused reports whether an error of PrepareJobs is the same however often the step is repeated.
-func isRefused(err error) bool {
-	_, invalid := errors.AsType[*job.InvalidError](err)
-	_, undeclared := errors.AsType[*job.UndeclaredTopicError](err)
-	return invalid || undeclared
 }
 
 // complete makes the job of a lane, whose Lane, CreatedBy and RunAt are set. Its time to expire counts from since.

@@ -52,7 +52,8 @@ func (s *Service) inStates(
 	selected := lanes[:0]
 	for i, lane := range lanes {
 		state := statuses[i].Ended
-		if _, had := slices.BinarySearch(p.Made, lane); !had && !statuses[i].Known() {
+		_, had := slices.BinarySearch(p.Made, lane)
+		if had = had || p.Count > int64(len(p.Made)); !had && !statuses[i].Known() { // of so many not all are named
 			state = store.Missed
 		}
 		if slices.Contains(states, state) {
@@ -62,25 +63,44 @@ func (s *Service) inStates(
 	return selected, nil
 }
 
-// ReplayJobs completes and prepares jobs of a replay, whose Lane, CreatedBy and RunAt are set. It returns an error or nil
-// for each of the first of them. replay is the id of the bulk work.
+// ReplayJobs completes and prepares jobs of a replay, whose Lane, CreatedBy and RunAt are set: at least one, and no
+// more than have room bytes of bodies. It returns an error or nil for each of the first of them. replay is the id of
+// the bulk work.
 func (s *Service) ReplayJobs(
-	ctx context.Context, event job.Ref, replay string, jobs []job.New,
+	ctx context.Context, event job.Ref, replay string, jobs []job.New, room int,
 ) (made []store.NewJob, errs []error) {
 	p, err := s.read(ctx, event)
 	if err != nil {
 		return nil, slices.Repeat([]error{err}, len(jobs))
 	}
+	jobs = jobs[:min(len(jobs), max(1, room/max(1, len(p.Job.Body))))]
+	now := time.Now()
+	faults, good := make([]error, len(jobs)), make([]job.New, 0, len(jobs))
 	for i := range jobs {
 		n := &jobs[i]
-		since := time.Now()
-		if n.RunAt.After(since) {
+		since := now
+		if n.RunAt.After(now) {
 			since = n.RunAt
 		}
 		p.complete(n, event.Namespace, since)
 		n.ID = job.ReplayJobID(p.ID, p.Job.Topic, n.Lane, replay)
+		if expired := job.ValidateExpiry(n, now); len(expired) > 0 {
+			faults[i] = &job.InvalidError{Errors: expired}
+		} else {
+			good = append(good, *n)
+		}
 	}
-	return s.prepareAll(ctx, jobs)
+	made, prepared := s.prepareAll(ctx, good)
+	for _, fault := range faults {
+		if fault == nil && len(prepared) == 0 {
+			break
+		}
+		if fault == nil {
+			fault, prepared = prepared[0], prepared[1:]
+		}
+		errs = append(errs, fault)
+	}
+	return made, errs
 }
 
 // read reads an event whose lanes have got their jobs.
@@ -94,7 +114,9 @@ func (s *Service) read(ctx context.Context, event job.Ref) (*progress, error) {
 	}
 	p := new(progress)
 	if err := json.Unmarshal(found.Body, p); err != nil {
-		return nil, fmt.Errorf("read an event: %w", err)
+		return nil, &job.InvalidError{Errors: []job.FieldError{{
+			Field: "/body", Detail: "cannot be read by this version: " + err.Error(),
+		}}}
 	}
 	return p, nil
 }

@@ -3,10 +3,10 @@ package events
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -91,29 +91,15 @@ func lanesOf(event, topic string, lanes []string) []store.EventLane {
 	return all
 }
 
-// List returns a page of the events that a filter selects, in its order, without their bodies, their lanes and the
-// states of their jobs. shown says which of them.
+// List returns a page of the events that shown selects, in the order of a filter, without their bodies, their lanes and
+// the states of their jobs. It is full unless it is the last, or took long.
 func (s *Service) List(
 	ctx context.Context, filter store.Filter, shown func(*store.Event) bool,
 ) ([]store.Event, store.Page, error) {
 	filter.Topic, filter.Lane, filter.Kind = job.EventTopic, filter.Topic, ""
-	page, err := s.Jobs.List(ctx, filter)
-	if err != nil {
-		return nil, page, err
-	}
-	all := make([]store.Event, 0, len(page.Jobs))
-	for i := range page.Jobs {
-		found, err := s.Jobs.GetIn(ctx, page.Jobs[i].Queue, page.Jobs[i].Ref())
-		if errors.Is(err, store.ErrNotFound) { // gone meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, page, err
-		}
-		if e := decode(&found); shown(&e) {
-			e.Body, e.Lanes, e.Refused = nil, nil, nil
-			all = append(all, e)
-		}
-	}
-	return all, page, nil
+	return internaljobs.List(ctx, s.Jobs, filter, func(j *job.Job) store.Event {
+		e := decode(j)
+		e.Body, e.Lanes, e.Refused = nil, nil, nil
+		return e
+	}, shown)
 }

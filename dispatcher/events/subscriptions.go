@@ -13,8 +13,13 @@ import (
 	"github.com/ringback/ringback/store"
 )
 
-// subscriptionsAge is how old the subscriptions may be that an event is compared with.
-const subscriptionsAge = 100 * time.Millisecond
+const (
+	// subscriptionsAge is how old the subscriptions may be that an event is compared with, while the store answers.
+	subscriptionsAge = 100 * time.Millisecond
+	// maxSubscriptionsAge is how old they may be at most: an event that left out a lane for good would be worse than
+	// one that is not accepted.
+	maxSubscriptionsAge = 2 * time.Second
+)
 
 // Subscriptions finds the lanes that subscribe to events. It is safe for concurrent use.
 type Subscriptions struct {
@@ -59,18 +64,21 @@ func decodeSubscription(doc store.Document, _ *policy.Subscription) (*policy.Sub
 	return &lane.Settings.Subscription, nil
 }
 
-// Find returns the lanes of a topic that subscribe to an event, in order of name.
+// Find returns the lanes of a topic whose subscription matches, in order of name.
 func (s *Subscriptions) Find(
-	ctx context.Context, namespace, topic, eventType string, labels map[string]string,
+	ctx context.Context, namespace, topic string, matches func(*policy.Subscription) bool,
 ) ([]string, error) {
 	var lanes []string
 	for _, shard := range s.shards {
 		set, err := shard.Snapshot(ctx, subscriptionsAge)
+		if err == nil && time.Since(set.LoadedAt) > maxSubscriptionsAge {
+			set, err = shard.Reload(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range shard.topics(set)[documents.Name{Namespace: namespace, Name: topic}] {
-			if l.Matches(eventType, labels) {
+			if matches(l.Subscription) {
 				lanes = append(lanes, l.lane)
 			}
 		}

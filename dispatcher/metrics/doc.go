@@ -72,10 +72,10 @@
 //   - breakers open: breakers that are open or wait for their probe. A lane has one.
 //   - lanes failing: lanes whose receiver fails, see policy.Health.Failing. Of a namespace at most 512 are counted.
 //   - work unfinished, work jobs: bulk work that has not ended, and the jobs that it has treated, by action (revive,
-//     purge, cancel, run, edit, replay) and outcome (done, failed, skipped). Counted before they are recorded, so a repeated
-//     step counts them again.
-//   - events, event jobs: events whose lanes have got their jobs: sent, or unsubscribed if there is no such lane; and
-//     those jobs. Counted before they are recorded, too.
+//     purge, cancel, run, edit, replay) and outcome (done, failed, skipped). Counted before they are recorded, so a
+//     repeated step counts them again.
+//   - events, event jobs: events whose lanes have got their jobs: sent; unsubscribed if there is no such lane; refused
+//     if the job of each was; and those jobs. Counted before they are recorded, too.
 //   - store up: whether the counts of the store could be read for this scrape. If not, the other metrics marked "store"
 //     of its namespaces are missing; without main those of all.
 //   - sqlite log: the size of the -wal of a SQLite store, which grows while something keeps a snapshot of the database.

@@ -8,10 +8,13 @@ func (m *Metrics) registerEventMetrics() {
 		"Jobs of the events whose lanes have got their jobs, in this process.", "namespace", "topic")
 }
 
-// EventExpanded counts an event that has ended, and its jobs.
-func (m *Metrics) EventExpanded(namespace, topic string, jobs int64) {
+// EventExpanded counts an event that has ended, and its jobs. refused is the number of lanes whose job was refused.
+func (m *Metrics) EventExpanded(namespace, topic string, jobs int64, refused int) {
 	t, outcome := m.topics.of(namespace, topic), "sent"
-	if jobs == 0 {
+	switch {
+	case jobs == 0 && refused > 0:
+		outcome = "refused"
+	case jobs == 0:
 		outcome = "unsubscribed"
 	}
 	m.events.WithLabelValues(t.namespace, t.topic, outcome).Inc()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/policy"
 )
 
@@ -40,17 +41,17 @@ func (s *step) runBackfill(ctx context.Context) (time.Duration, error) {
 	wait := time.Duration(len(prepared)) * spacing
 	switch {
 	case err != nil:
-		longer, err := waitFor(err)
+		longer, over := internaljobs.QuotaWait(err)
 		switch {
-		case err != nil && !isRefused(err):
+		case !over && !internaljobs.IsRefused(err):
 			return 0, err
-		case err != nil:
-			b.Failed, b.EndedAt = policy.OneLine(err.Error(), maxReason), s.claimedAt
+		case !over:
+			b.Failed, b.EndedAt = internaljobs.Reason(err), s.claimedAt
 			return idleWait, nil
 		}
 		wait = max(wait, longer)
 	case len(ticks) == 0 && until.Before(b.Before.Add(-1)):
-		return maxQuotaWait, nil // or after its next tick
+		return internaljobs.MaxQuotaWait, nil // or after its next tick
 	case len(ticks) == 0:
 		b.EndedAt = s.claimedAt
 		return idleWait, nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/schedule"
 	"github.com/ringback/ringback/store"
@@ -42,7 +42,7 @@ func (s *Service) List(ctx context.Context, namespace, after string, limit int) 
 		return nil, err
 	}
 	all, errs := make([]store.Schedule, len(docs)), make([]error, len(docs))
-	inParallel(len(docs), func(i int) {
+	internaljobs.InParallel(len(docs), readAtOnce, func(i int) {
 		d, err := decode(&docs[i])
 		if err != nil {
 			all[i] = d.schedule(&docs[i])
@@ -154,7 +154,7 @@ func (s *Service) view(ctx context.Context, d *document, doc *store.Document, wh
 
 // readStates sets the states of the jobs of ticks, as far as they can be read.
 func (s *Service) readStates(ctx context.Context, namespace string, ticks []store.ScheduleTick) {
-	inParallel(len(ticks), func(i int) {
+	internaljobs.InParallel(len(ticks), readAtOnce, func(i int) {
 		t := &ticks[i]
 		if t.JobID == "" {
 			return
@@ -167,18 +167,4 @@ func (s *Service) readStates(ctx context.Context, namespace string, ticks []stor
 			t.JobState = ""
 		}
 	})
-}
-
-// inParallel calls do for the numbers below n, readAtOnce at a time.
-func inParallel(n int, do func(i int)) {
-	var all sync.WaitGroup
-	slots := make(chan struct{}, readAtOnce)
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			do(i)
-			<-slots
-		})
-	}
-	all.Wait()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/job/schedule"
-	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
@@ -26,9 +25,6 @@ const (
 	insertPace = time.Second
 	// outboxTime is the time within which the job of a tick is expected to be inserted from the outbox.
 	outboxTime = time.Minute
-	// minQuotaWait and maxQuotaWait bound the time to the next step after one whose jobs exceeded a quota.
-	minQuotaWait = time.Second
-	maxQuotaWait = time.Minute
 )
 
 // step is one step of a schedule.
@@ -194,36 +190,18 @@ func (s *step) runTicks(ctx context.Context) (n int, wait time.Duration, err err
 	if err == nil {
 		return len(ticks), 0, nil
 	}
-	if wait, err = waitFor(err); err == nil {
+	if wait, over := internaljobs.QuotaWait(err); over {
 		return 0, wait, nil
 	}
-	if !isRefused(err) {
+	if !internaljobs.IsRefused(err) {
 		return 0, 0, err
 	}
 	s.opts.Logger.Warn("ticks of a schedule failed: their jobs were refused", "schedule", s.name,
 		"namespace", s.namespace, "err", err)
 	for _, at := range ticks[len(prepared):] {
-		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: policy.OneLine(err.Error(), maxReason)})
+		s.record(store.ScheduleTick{At: at, Outcome: store.TickFailed, Reason: internaljobs.Reason(err)})
 	}
 	return len(ticks), 0, nil
-}
-
-// maxReason bounds the reason of a tick, in bytes.
-const maxReason = 300
-
-// waitFor returns the time to wait after jobs exceeded a quota, or another error.
-func waitFor(err error) (time.Duration, error) {
-	if over, ok := errors.AsType[*job.QuotaError](err); ok {
-		return min(max(over.RetryAfter, minQuotaWait), maxQuotaWait), nil
-	}
-	return 0, err
-}
-
-// isRefused reports whether an error of PrepareJobs is the same however often the step is repeated.
-func isRefused(err error) bool {
-	_, invalid := errors.AsType[*job.InvalidError](err)
-	_, undeclared := errors.AsType[*job.UndeclaredTopicError](err)
-	return invalid || undeclared
 }
 
 // firstDue returns the first ticks that are due, of one period: as many as a step may run.

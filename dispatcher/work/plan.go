@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -27,7 +28,7 @@ const (
 // plan selects the next jobs.
 func (s *step) plan(ctx context.Context) error {
 	if s.Action == store.WorkReplay {
-		return s.planReplay(ctx)
+		return s.planReplay(ctx, s.limit(), s.started.Add(stepTime))
 	}
 	jobs, err := s.next(ctx)
 	if err != nil {
@@ -176,7 +177,7 @@ var errEndedLater = errors.New("ended after the work began")
 // read reads jobs concurrently, until stepTime is over. It returns the sizes of their bodies instead of these.
 func (s *step) read(ctx context.Context, ids []string) (jobs []job.Job, sizes []int, errs []error) {
 	jobs, sizes, errs = make([]job.Job, len(ids)), make([]int, len(ids)), make([]error, len(ids))
-	inParallel(len(ids), readAtOnce, func(i int) {
+	internaljobs.InParallel(len(ids), readAtOnce, func(i int) {
 		if errs[i] = errNotRead; time.Since(s.started) < stepTime {
 			jobs[i], errs[i] = s.Jobs.Get(ctx, s.refOf(ids[i]))
 			sizes[i], jobs[i].Body = len(jobs[i].Body), nil

@@ -7,28 +7,36 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
+	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
 
-// Events is the part of events that a replay needs. A replay selects events, and plans a job of each event for each lane.
-// A step writes its jobs in the settlement that stores its progress, so that each is made once.
+// Events is the part of events that a replay needs. A replay selects events, and plans a job of each event for each
+// lane. A step writes its jobs in the settlement that stores its progress, so that each is made once.
 type Events interface {
 	// ReplayLanes returns the lanes to which a replay sends an event: of the next lanes after one that subscribe now,
 	// those that the order's filter selects.
 	ReplayLanes(ctx context.Context, event job.Ref, want *store.Filter, after string) (store.ReplayPart, error)
-	// ReplayJobs completes and prepares jobs whose Lane, CreatedBy and RunAt are set, and returns an error or nil for
-	// each of the first jobs. replay is the id of the bulk work.
-	ReplayJobs(ctx context.Context, event job.Ref, replay string, jobs []job.New) ([]store.NewJob, []error)
+	// ReplayJobs completes and prepares jobs whose Lane, CreatedBy and RunAt are set, up to room bytes of bodies, and
+	// returns an error or nil for each of the first jobs. replay is the id of the bulk work.
+	ReplayJobs(
+		ctx context.Context, event job.Ref, replay string, jobs []job.New, room int,
+	) ([]store.NewJob, []error)
 }
 
-// eventsAtOnce is how many events are listed in one call.
-const eventsAtOnce = 100
+const (
+	// eventsAtOnce is how many events are listed in one call.
+	eventsAtOnce = 100
+	// previewTime bounds a call of what PreviewReplay returns.
+	previewTime = 100 * time.Millisecond
+)
 
-// planReplay plans jobs of the next events.
-func (s *step) planReplay(ctx context.Context) error {
+// planReplay plans up to limit jobs of the next events, until a time.
+func (s *step) planReplay(ctx context.Context, limit int, until time.Time) error {
 	planned, bytes := 0, 0
-	for limit := s.limit(); planned < limit && bytes < maxPlanBytes && time.Since(s.started) < stepTime; {
+	for planned < limit && bytes < maxPlanBytes && time.Now().Before(until) {
 		if len(s.Left) == 0 {
 			if err := s.listEvents(ctx); err != nil || s.Listed {
 				return err
@@ -37,7 +45,7 @@ func (s *step) planReplay(ctx context.Context) error {
 		}
 		event := s.Left[0]
 		part, err := s.Events.ReplayLanes(ctx, s.refOf(event), &s.Filter, s.LastLane)
-		if isUnavailable(err) {
+		if err = isLasting(err); isUnavailable(err) {
 			return err
 		}
 		if err != nil {
@@ -60,6 +68,15 @@ func (s *step) planReplay(ctx context.Context) error {
 	return nil
 }
 
+// isLasting returns an error about an event, or about a job of one: as store.ErrUnavailable if it may be another later.
+func isLasting(err error) error {
+	_, early := errors.AsType[*store.StateError](err)
+	if err == nil || early || errors.Is(err, store.ErrNotFound) || internaljobs.IsRefused(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, store.ErrUnavailable)
+}
+
 // listEvents lists the next events.
 func (s *step) listEvents(ctx context.Context) error {
 	if s.IDCount > 0 || s.Found {
@@ -80,14 +97,14 @@ func (s *step) listEvents(ctx context.Context) error {
 	return nil
 }
 
-// replay makes the jobs of a plan.
+// replay makes the jobs of a plan, as many as one settlement writes. The rest is left to the next step.
 func (s *step) replay(ctx context.Context, plan []target) []error {
-	errs := make([]error, len(plan))
-	for begin := 0; begin < len(plan); {
-		event := plan[begin].ID
-		n := slices.IndexFunc(plan[begin:], func(t target) bool { return t.ID != event })
-		if n < 0 {
-			n = len(plan) - begin
+	errs, bytes := slices.Repeat([]error{errNotRead}, len(plan)), 0
+	s.WaitingFor = ""
+	for begin := 0; begin < len(plan) && bytes < maxPlanBytes && time.Since(s.started) < stepTime; {
+		event, n := plan[begin].ID, 1
+		for begin+n < len(plan) && plan[begin+n].ID == event {
+			n++
 		}
 		jobs := make([]job.New, n)
 		for i := range jobs {
@@ -97,15 +114,20 @@ func (s *step) replay(ctx context.Context, plan []target) []error {
 				jobs[i].RunAt = time.UnixMilli(t.Start)
 			}
 		}
-		made, failed := s.Events.ReplayJobs(ctx, s.refOf(event), s.ref.ID[len(job.WorkIDPrefix):], jobs)
+		work := s.ref.ID[len(job.WorkIDPrefix):]
+		made, failed := s.Events.ReplayJobs(ctx, s.refOf(event), work, jobs, maxPlanBytes-bytes)
+		for i := range made {
+			bytes += len(made[i].Body)
+		}
 		s.outbox = append(s.outbox, made...)
-		for i := range jobs {
-			if errs[begin+i] = errNotRead; i < len(failed) {
-				errs[begin+i] = failed[i]
+		for i, err := range failed {
+			if wait, over := internaljobs.QuotaWait(err); over {
+				s.WaitingFor, s.pause = internaljobs.Reason(err), wait
 			}
-			if over, full := errors.AsType[*job.QuotaError](errs[begin+i]); full {
-				errs[begin+i] = fmt.Errorf("%w: %w", over, store.ErrUnavailable)
-			}
+			errs[begin+i] = isLasting(err)
+		}
+		if s.WaitingFor != "" {
+			break
 		}
 		begin += n
 	}
@@ -117,12 +139,12 @@ func (s *step) replay(ctx context.Context, plan []target) []error {
 func (w *Worker) PreviewReplay(
 	namespace string, o store.WorkOrder,
 ) func(context.Context) (queues []job.Queue, more bool, err error) {
-	o.IDCount = len(o.IDs)
-	p := progress{status: status{WorkOrder: o}, CreatedAt: time.Now().Add(maxSkew), Left: o.IDs, Size: maxPlan}
-	s := step{Worker: w, progress: &p, ref: job.Ref{Namespace: namespace}}
+	o.IDCount, o.Rate, o.LaneRate = len(o.IDs), policy.Rate{}, policy.Rate{}
+	p := progress{status: status{WorkOrder: o}, CreatedAt: time.Now().Add(maxSkew), Left: o.IDs}
+	s := step{Worker: w, progress: &p, ref: refOf(namespace, "")}
 	return func(ctx context.Context) (queues []job.Queue, more bool, err error) {
-		s.started, s.Plan = time.Now(), nil
-		err = s.planReplay(ctx)
+		s.Plan = nil
+		err = s.planReplay(ctx, maxPlan, time.Now().Add(previewTime))
 		for _, t := range s.Plan {
 			queues = append(queues, job.Queue{Namespace: namespace, Topic: t.Topic, Lane: t.Lane})
 		}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -18,10 +18,6 @@ const (
 	maxUnfinished = 100
 	// fullRetryAfter is when to try again after that.
 	fullRetryAfter = time.Minute
-	// listAtOnce bounds concurrent reads of a list: bodies with ids have up to 1 MiB.
-	listAtOnce = 8
-	// listTime is the time after which a page is returned although it is not full.
-	listTime = time.Second
 )
 
 // queueOf returns the queue of a namespace's bulk work.
@@ -38,9 +34,9 @@ func actorOf(id string) string { return "work:" + id[len(job.WorkIDPrefix):] }
 
 // Jobs is the part of the store that holds bulk work, each a job.
 type Jobs interface {
-	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
+	internaljobs.Jobs
 	Get(ctx context.Context, ref job.Ref) (job.Job, error)
-	List(ctx context.Context, filter store.Filter) (store.Page, error)
+	Insert(ctx context.Context, jobs []store.NewJob) []store.RoutedResult
 	Cancel(ctx context.Context, ref job.Ref, cancellation store.Cancellation) (job.Job, error)
 	TopicStats(ctx context.Context, filter store.StatsFilter) ([]store.TopicStats, error)
 	ShardOf(q job.Queue) int
@@ -61,7 +57,10 @@ func Create(ctx context.Context, jobs Jobs, namespace string, o store.WorkOrder)
 		}
 	}
 	o.IDCount = len(o.IDs)
-	p := progress{status: status{WorkOrder: o, Total: int64(o.IDCount), Counted: o.IDCount > 0}, Left: o.IDs}
+	p := progress{status: status{WorkOrder: o}, Left: o.IDs}
+	if o.IDCount > 0 && o.Action != store.WorkReplay { // each event has some jobs
+		p.Total, p.Counted = int64(o.IDCount), true
+	}
 	body, err := json.Marshal(&p)
 	if err != nil {
 		return store.Work{}, err
@@ -100,67 +99,12 @@ func Stop(ctx context.Context, jobs Jobs, namespace, id, actor string) (store.Wo
 }
 
 // List returns a page of the bulk work that shown selects: first what runs, then what has ended, the newest first. It
-// is full unless it is the last, or took longer than listTime.
+// is full unless it is the last, or took long.
 func List(
 	ctx context.Context, jobs Jobs, filter store.Filter, shown func(*store.Work) bool,
 ) ([]store.Work, store.Page, error) {
 	filter.Topic, filter.Kind = job.WorkTopic, ""
-	limit, until := filter.Limit, time.Now().Add(listTime)
-	var all []store.Work
-	for {
-		filter.Limit = limit - len(all)
-		page, err := jobs.List(ctx, filter)
-		if err != nil {
-			return nil, page, err
-		}
-		found, err := readAll(ctx, jobs, page.Jobs)
-		if err != nil {
-			return nil, page, err
-		}
-		for i := range found {
-			if shown(&found[i]) {
-				all = append(all, found[i])
-			}
-		}
-		if filter.After = page.Reached; !page.More || len(all) == limit || !time.Now().Before(until) {
-			return all, page, nil
-		}
-	}
-}
-
-// readAll reads the Works of listed jobs, which have no bodies. Those that are gone meanwhile are left out.
-func readAll(ctx context.Context, jobs Jobs, listed []job.Job) ([]store.Work, error) {
-	found, errs := make([]store.Work, len(listed)), make([]error, len(listed))
-	inParallel(len(listed), listAtOnce, func(i int) {
-		j, err := jobs.Get(ctx, listed[i].Ref())
-		if errs[i] = err; err == nil {
-			found[i] = decode(&j)
-		}
-	})
-	all := found[:0]
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			all = append(all, found[i])
-		case !errors.Is(err, store.ErrNotFound):
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// inParallel calls do for the numbers below n, atOnce at a time.
-func inParallel(n, atOnce int, do func(i int)) {
-	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			do(i)
-			<-slots
-		})
-	}
-	all.Wait()
+	return internaljobs.List(ctx, jobs, filter, decode, shown)
 }
 
 // decode returns the Work that a job does. One whose body cannot be read has the state store.WorkFailed and no action.
@@ -174,7 +118,7 @@ func decode(j *job.Job) store.Work {
 		w.State = store.WorkFailed
 		return w
 	}
-	w.WorkOrder, w.WorkCounts, w.Listed = s.WorkOrder, s.WorkCounts, s.Listed
+	w.WorkOrder, w.WorkCounts, w.Listed, w.WaitingFor = s.WorkOrder, s.WorkCounts, s.Listed, s.WaitingFor
 	switch {
 	case s.Listed:
 		w.Total = s.Matched

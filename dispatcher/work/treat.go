@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringback/ringback/dispatcher/internaljobs"
 	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/store"
 )
@@ -60,14 +61,17 @@ func (s *step) execute(ctx context.Context) error {
 		treated := false
 		for i, t := range plan {
 			if outcomes[i].kind == pending {
-				s.pause = retryPause
+				s.pause = max(s.pause, retryPause)
 				kept = append(kept, t)
 				continue
 			}
 			treated = true
+			if outcomes[i].reason != "" && s.Action == store.WorkReplay {
+				outcomes[i].reason = "lane " + t.Lane + ": " + outcomes[i].reason
+			}
 			s.record(t.ID, outcomes[i])
 		}
-		if !treated {
+		if !treated && s.WaitingFor == "" {
 			return outcomes[0].err
 		}
 	}
@@ -105,14 +109,14 @@ func (s *step) treat(ctx context.Context, plan []target) []outcome {
 	case store.WorkReplay:
 		errs = s.replay(ctx, plan)
 	default:
-		inParallel(len(plan), readAtOnce, func(i int) {
+		internaljobs.InParallel(len(plan), readAtOnce, func(i int) {
 			if errs[i] = errNotRead; time.Since(s.started) < stepTime {
 				errs[i] = s.changeOne(ctx, plan[i])
 			}
 		})
 	}
 	until := time.Now().Add(stepTime) // counted anew, so that each step can resolve some
-	inParallel(len(plan), readAtOnce, func(i int) {
+	internaljobs.InParallel(len(plan), readAtOnce, func(i int) {
 		outcomes[i] = s.outcomeOf(plan[i].ID, s.resolve(ctx, plan[i], errs[i], until))
 	})
 	return outcomes
@@ -137,7 +141,7 @@ func (s *step) revive(ctx context.Context, plan []target) []error {
 		}
 	}
 	secret := hasSecret(s.Header)
-	inParallel(len(plan), readAtOnce, func(i int) {
+	internaljobs.InParallel(len(plan), readAtOnce, func(i int) {
 		if !plan[i].Check && !secret {
 			return
 		}
@@ -277,6 +281,9 @@ func (s *step) outcomeOf(id string, err error) outcome {
 		return outcome{kind: skipped, reason: "changed since it was selected"}
 	}
 	if state, ok := errors.AsType[*store.StateError](err); ok {
+		if s.Action == store.WorkReplay {
+			return outcome{kind: skipped, reason: "its lanes are still to get their first job"}
+		}
 		return outcome{kind: skipped, reason: state.Error()}
 	}
 	return outcome{kind: failed, reason: s.reasonOf(id, err)}
@@ -286,6 +293,9 @@ func (s *step) outcomeOf(id string, err error) outcome {
 func (s *step) reasonOf(id string, err error) string {
 	if errors.Is(err, store.ErrExpired) {
 		return "the job would expire before it is due: set expires_in"
+	}
+	if undeclared, ok := errors.AsType[*job.UndeclaredTopicError](err); ok {
+		return undeclared.Error()
 	}
 	if invalid, ok := errors.AsType[*job.InvalidError](err); ok && len(invalid.Errors) > 0 {
 		return invalid.Errors[0].Field + " " + invalid.Errors[0].Detail

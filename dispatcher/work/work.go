@@ -37,6 +37,8 @@ type status struct {
 	// FirstStart and LastStart are those that were planned under a rate, in Unix milliseconds; zero: none was.
 	FirstStart int64 `json:"first_start,omitempty"`
 	LastStart  int64 `json:"last_start,omitempty"`
+	// WaitingFor is why jobs of a replay wait.
+	WaitingFor string `json:"waiting_for,omitempty"`
 }
 
 // progress is the body of a Work's job.
