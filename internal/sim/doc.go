@@ -1,5 +1,5 @@
 // Package sim simulates the whole service from a seed: several dispatchers on one store, with carriers, pools,
-// schedules, consumers, handlers, bulk work and callbacks, in fake time. All of it is test code.
+// schedules, events, consumers, handlers, bulk work and callbacks, in fake time. All of it is test code.
 //
 // A seed decides what goes wrong and when: calls of the store that fail before or after they take effect, are made
 // twice or come late; processes that die, stop, or sleep; receivers that fail, hang or answer late; clocks that step;

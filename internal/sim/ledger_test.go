@@ -153,7 +153,7 @@ func (l *ledger) repeats(method string, token store.Token, parts ...any) {
 
 // isInternal reports whether a job is Ringback's own, with steps in place of attempts.
 func (e *entry) isInternal() bool {
-	return e.spec.Topic == job.WorkTopic || e.spec.Topic == job.ScheduleTopic
+	return store.IsInternal(e.spec.Topic)
 }
 
 // get returns the entry of a job that the store returned.
@@ -205,7 +205,8 @@ func (l *ledger) inserted(token store.Token, jobs []store.NewJob, results []stor
 			l.breach("%s: due at %v, before its delay of %v", ref.ID, e.due, jobs[i].Delay)
 		}
 		isTick := jobs[i].Kind == job.KindSchedule && !e.isInternal()
-		if (e.spec.Topic == job.CallbackTopic || isTick) && !l.outbox[ref] {
+		isMade := isTick || e.spec.Topic == job.CallbackTopic || job.EventOf(ref.ID, e.spec.Queue) != ""
+		if isMade && !l.outbox[ref] {
 			l.breach("%s: in %s, but in no outbox", ref.ID, e.spec.Topic)
 		}
 		l.w.story.add("%s is registered, due at %v", ref.ID, e.due)
@@ -469,19 +470,27 @@ func (l *ledger) settle(p *process, token store.Token, items []store.Settlement,
 		v := &s.Verdict
 		l.w.story.add("%s settles %s: %s %s wait %v lane %v %q attempt %q",
 			p.name, s.Ref.ID, v.Kind, v.Reason, v.Wait, v.LaneWait, v.Note, s.Attempt.Kind)
-		if s.Body != nil {
-			e.body = s.Body
+		body := s.NewBody(e.isMarked)
+		if body != nil {
+			e.body = body
 		}
 		if !e.isInternal() {
 			l.judge(p, e, s)
 		}
-		if e.spec.Topic == job.ScheduleTopic && s.Body != nil {
-			e.isIdle = v.Wait > active
+		if e.spec.Topic == job.ScheduleTopic && body != nil {
+			e.isIdle = v.Wait > time.Hour // more than clocks are set back
 			l.step(s)
+		}
+		switch {
+		case body == nil: // what was made is dropped, too
+		case e.spec.Topic == job.EventTopic:
+			l.expand(e, s)
+		case e.spec.Topic == job.WorkTopic:
+			l.replay(e, s)
 		}
 		l.throttle(s)
 		l.end(e, s)
-		if e.spec.Topic == job.WorkTopic && s.Body != nil {
+		if e.spec.Topic == job.WorkTopic && body != nil {
 			l.plan(e)
 		}
 	}
@@ -835,6 +844,7 @@ func (l *ledger) checkEnd(ctx context.Context, st store.Store) {
 			l.breach("%s: was in the outbox and is not registered", ref.ID)
 		}
 	}
+	l.checkEvents()
 	for ref, e := range l.entries {
 		if e.isInternal() {
 			continue

@@ -23,6 +23,7 @@ type step struct {
 
 var steps = []step{
 	{"register", 14, (*world).register},
+	{"send events", 6, (*world).send},
 	{"wait", 2, (*world).waitForEnd},
 	{"edit", 3, (*world).edit},
 	{"cancel", 3, (*world).cancel},
@@ -234,6 +235,8 @@ func (w *world) work(r *rand.Rand) {
 		order.Filter.Lane = one(r, "a", "b")
 	case store.WorkEdit:
 		order.Edit = editOfBody(order.Actor)
+	case store.WorkReplay:
+		order.Filter.States = one(r, nil, []job.State{job.Dead}, []job.State{store.Missed})
 	case store.WorkRun, store.WorkPurge:
 	}
 	if order.Action.HasRate() {
@@ -243,8 +246,10 @@ func (w *world) work(r *rand.Rand) {
 	if r.IntN(3) == 0 {
 		named := make(map[string]bool)
 		for range 20 {
-			if ref, ok := w.someJob(r); ok {
+			if ref, ok := w.someJob(r); ok && order.Action != store.WorkReplay {
 				named[ref.ID] = true
+			} else {
+				named[fmt.Sprint("e", r.IntN(w.events+1))] = true
 			}
 		}
 		order.IDs = slices.Sorted(maps.Keys(named))
@@ -309,6 +314,10 @@ func (w *world) changeLane(r *rand.Rand) {
 	settings := policy.Lane{
 		LaneConcurrency: r.IntN(4), LaneRate: one(r, policy.Rate{}, rate(1+r.IntN(6))),
 		Paused: r.IntN(4) == 0, Ordered: r.IntN(4) == 0,
+	}
+	settings.Subscribe = one(r, nil, []string{"order.*"}, []string{"order.paid"}, []string{"*"})
+	if hasURL(q.Topic) && r.IntN(8) > 0 { // without one it is refused its jobs of events
+		settings.URL = "https://receiver.example/" + q.Lane
 	}
 	w.client(r, 1, func(ctx context.Context, p *process) error {
 		_, err := p.ChangeLane(ctx, q, store.ChangeOptions{}, func(l *policy.Lane) error {

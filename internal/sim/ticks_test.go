@@ -179,7 +179,7 @@ func (l *ledger) isQuiet() bool {
 		}
 	}
 	for _, e := range l.entries {
-		if e.spec.Topic == job.ScheduleTopic && e.state == "" && !e.isIdle {
+		if e.spec.Topic == job.ScheduleTopic && e.state == "" && !e.isIdle && !e.isPurged {
 			return false
 		}
 	}

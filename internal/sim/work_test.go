@@ -81,6 +81,10 @@ func actorOf(e *entry) string { return "work:" + strings.TrimPrefix(e.spec.ID, j
 // by its order, and was not touched, since before it began.
 func (l *ledger) checkWorkEnd(work *entry, b *workBody) {
 	named := l.workBody(work, work.first).Left
+	if b.Action == store.WorkReplay {
+		l.checkReplayEnd(work, b, named)
+		return
+	}
 	reasons := make(map[string]string)
 	for _, f := range b.Failures {
 		reasons[f.ID] = f.Reason

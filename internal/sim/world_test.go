@@ -87,6 +87,7 @@ type world struct {
 	lives     int
 	restarts  map[string]time.Time
 	jobs      []job.Ref // that clients have registered, or tried to
+	events    int       // the same of events
 	clients   sync.WaitGroup
 	late      sync.WaitGroup
 	all       sync.WaitGroup
@@ -213,7 +214,7 @@ func (w *world) finish() {
 	w.clients.Wait()
 	w.backlog()
 	w.resume()
-	for range 60 {
+	for range 200 {
 		time.Sleep(10 * time.Second)
 		if w.isDone() {
 			break
@@ -343,7 +344,7 @@ func (w *world) isDone() bool {
 	for _, shard := range w.store.Shards() {
 		for _, filter := range []store.StatsFilter{
 			{Namespace: job.DefaultNamespace, Limit: store.MaxBatch},
-			{Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic}},
+			{Namespace: job.DefaultNamespace, Topics: []string{job.WorkTopic, job.EventTopic}},
 		} {
 			rows, err := shard.TopicStats(context.Background(), filter)
 			if err != nil {
