@@ -26,7 +26,7 @@ func (d *Dispatcher) Register(ctx context.Context, jobs []job.New) []store.Route
 	at := make([]int, 0, len(jobs))
 	now := time.Now()
 	topics := d.newLookup()
-	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
+	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs, unknown)
 	expired := d.expired(ctx, jobs, now)
 	for i := range jobs {
 		if err := expired[i]; err != nil {
@@ -253,7 +253,9 @@ func (d *Dispatcher) checkURL(field, target string) error {
 
 // laneURLs reads the URLs of the lanes of jobs without one, in one call: for jobs that need the URL of their lane, and
 // for jobs with secret headers.
-func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.New) (map[job.Queue]string, error) {
+func (d *Dispatcher) laneURLs(
+	ctx context.Context, topics *lookup, jobs []job.New, known func(job.Queue) (string, bool),
+) (map[job.Queue]string, error) {
 	var queues []job.Queue
 	urls := make(map[job.Queue]string)
 	for _, n := range jobs {
@@ -274,12 +276,14 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 			continue
 		}
 		if topic.Policy.URL == "" && topic.Policy.Deliver.Pushes() || secret {
-			urls[q] = ""
-			queues = append(queues, q)
+			url, ok := known(q)
+			if urls[q] = url; !ok {
+				queues = append(queues, q)
+			}
 		}
 	}
 	if len(queues) == 0 {
-		return nil, nil
+		return urls, nil
 	}
 	lanes, err := d.store.GetLanes(ctx, queues)
 	if err != nil {
@@ -290,6 +294,9 @@ func (d *Dispatcher) laneURLs(ctx context.Context, topics *lookup, jobs []job.Ne
 	}
 	return urls, nil
 }
+
+// unknown is for registrations by clients: the settings of their lanes are read.
+func unknown(job.Queue) (string, bool) { return "", false }
 
 func invalid(field, detail string) error {
 	return &job.InvalidError{Errors: []job.FieldError{{Field: field, Detail: detail}}}

@@ -69,7 +69,7 @@ func (r registrar) PrepareJobs(ctx context.Context, jobs []job.New) ([]store.New
 // prepareAll prepares jobs of registrations. With an error it returns those before the first that was refused.
 func (d *Dispatcher) prepareAll(ctx context.Context, jobs []job.New) ([]store.NewJob, error) {
 	topics := d.newLookup()
-	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs)
+	topics.lanes, topics.lanesErr = d.laneURLs(ctx, topics, jobs, d.events.Subscriptions.URL)
 	prepared := make([]store.NewJob, 0, len(jobs))
 	now := time.Now()
 	for _, n := range jobs {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringback/ringback/dispatcher/documents"
+	"github.com/ringback/ringback/job"
 	"github.com/ringback/ringback/policy"
 	"github.com/ringback/ringback/store"
 )
@@ -28,7 +29,7 @@ type Subscriptions struct {
 
 // shardLanes are the lanes of a shard that subscribe.
 type shardLanes struct {
-	*documents.Cache[*policy.Subscription]
+	*documents.Cache[*subscription]
 
 	byTopic atomic.Pointer[topicLanes]
 }
@@ -39,16 +40,23 @@ type topicLanes struct {
 	lanes    map[documents.Name][]subscriber
 }
 
+// subscription is what is known of a lane that subscribes.
+type subscription struct {
+	policy.Subscription
+
+	url string
+}
+
 type subscriber struct {
 	lane string
-	*policy.Subscription
+	*subscription
 }
 
 // NewSubscriptions returns the subscriptions of a store's lanes. Nothing is read until Find.
 func NewSubscriptions(shards []store.Shard, log *slog.Logger) *Subscriptions {
 	s := &Subscriptions{}
 	for _, shard := range shards {
-		s.shards = append(s.shards, &shardLanes{Cache: documents.New(documents.Options[*policy.Subscription]{
+		s.shards = append(s.shards, &shardLanes{Cache: documents.New(documents.Options[*subscription]{
 			Settings: shard, Kind: store.KindLane, Decode: decodeSubscription, Logger: log,
 		})})
 	}
@@ -56,12 +64,12 @@ func NewSubscriptions(shards []store.Shard, log *slog.Logger) *Subscriptions {
 }
 
 // decodeSubscription returns the subscription of a lane; nil: it has none.
-func decodeSubscription(doc store.Document, _ *policy.Subscription) (*policy.Subscription, error) {
+func decodeSubscription(doc store.Document, _ *subscription) (*subscription, error) {
 	lane, err := doc.Lane()
 	if err != nil || len(lane.Settings.Subscribe) == 0 {
 		return nil, err
 	}
-	return &lane.Settings.Subscription, nil
+	return &subscription{lane.Settings.Subscription, lane.Settings.URL}, nil
 }
 
 // Find returns the lanes of a topic whose subscription matches, in order of name.
@@ -78,13 +86,23 @@ func (s *Subscriptions) Find(
 			return nil, err
 		}
 		for _, l := range shard.topics(set)[documents.Name{Namespace: namespace, Name: topic}] {
-			if matches(l.Subscription) {
+			if matches(&l.Subscription) {
 				lanes = append(lanes, l.lane)
 			}
 		}
 	}
 	slices.Sort(lanes)
 	return lanes, nil
+}
+
+// URL returns the URL of a lane that subscribes, if what is known of it is new enough.
+func (s *Subscriptions) URL(q job.Queue) (url string, known bool) {
+	set := s.shards[store.ShardOf(len(s.shards), q)].Loaded()
+	of := set.Values[documents.Name{Namespace: q.Namespace, Name: q.Topic, Lane: q.Lane}]
+	if of == nil || time.Since(set.LoadedAt) > maxSubscriptionsAge {
+		return "", false
+	}
+	return of.url, true
 }
 
 // Reload makes Find see a change of a shard's lanes that this process has made. Without an answer of the store it is
@@ -96,15 +114,15 @@ func (s *Subscriptions) Reload(ctx context.Context, shard int) {
 }
 
 // topics returns the lanes of a snapshot by topic, made once for each.
-func (s *shardLanes) topics(set *documents.Set[*policy.Subscription]) map[documents.Name][]subscriber {
+func (s *shardLanes) topics(set *documents.Set[*subscription]) map[documents.Name][]subscriber {
 	if known := s.byTopic.Load(); known != nil && known.revision == set.Revision() {
 		return known.lanes
 	}
 	made := &topicLanes{revision: set.Revision(), lanes: make(map[documents.Name][]subscriber)}
-	for name, subscription := range set.Values {
-		if subscription != nil {
+	for name, of := range set.Values {
+		if of != nil {
 			topic := documents.Name{Namespace: name.Namespace, Name: name.Name}
-			made.lanes[topic] = append(made.lanes[topic], subscriber{name.Lane, subscription})
+			made.lanes[topic] = append(made.lanes[topic], subscriber{name.Lane, of})
 		}
 	}
 	for _, lanes := range made.lanes {
