@@ -2,6 +2,7 @@ package cli
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -139,7 +140,11 @@ func (c *verifyCommand) RunCommand(e *Environment) error {
 		return err
 	}
 	if err := verifier.Verify(header, body, now); err != nil {
-		return &ExitError{Code: failed, Text: fmt.Sprintf("not valid: %s\n%s", err, verifyHint)}
+		hint := verifyHint
+		if errors.Is(err, sign.ErrTimestamp) {
+			hint = "--now says when the request arrived, --tolerance how far from then its timestamp may be"
+		}
+		return &ExitError{Code: failed, Text: fmt.Sprintf("not valid: %s\n%s", err, hint)}
 	}
 	_, err = fmt.Fprintln(e.Stdout, "valid")
 	return err

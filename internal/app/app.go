@@ -52,7 +52,7 @@ func New(ctx context.Context, options Options) (_ *App, err error) {
 	// The port comes first: a taken one is the cheapest error, and the guard needs its address.
 	a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.options.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("open the API: %w", err)
+		return nil, fmt.Errorf("open the API, see --addr: %w", err)
 	}
 	a.down.add("close the API's port", func() error {
 		if err := a.listener.Close(); !errors.Is(err, net.ErrClosed) { // the server closes it too
