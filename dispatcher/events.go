@@ -76,9 +76,11 @@ func (d *Dispatcher) keepEvents(ctx context.Context, namespace string) {
 		t.KeepDelivered = eventRetention
 		return nil
 	})
-	if err != nil { // the next event tries again
+	if err != nil {
 		d.log.Warn("the retention of events is not set: they are kept as delivered jobs are", "namespace", namespace,
 			"err", err)
+	}
+	if errors.Is(err, store.ErrUnavailable) { // the next event tries again
 		return
 	}
 	d.eventsKept.Store(namespace, nil)

@@ -45,7 +45,7 @@ func (s *step) planReplay(ctx context.Context, limit int, until time.Time) error
 		}
 		event := s.Left[0]
 		part, err := s.Events.ReplayLanes(ctx, s.refOf(event), &s.Filter, s.LastLane)
-		if err = isLasting(err); isUnavailable(err) {
+		if err = orUnavailable(err); isUnavailable(err) {
 			return err
 		}
 		if err != nil {
@@ -68,8 +68,9 @@ func (s *step) planReplay(ctx context.Context, limit int, until time.Time) error
 	return nil
 }
 
-// isLasting returns an error about an event, or about a job of one: as store.ErrUnavailable if it may be another later.
-func isLasting(err error) error {
+// orUnavailable returns an error about an event, or about a job of one: as store.ErrUnavailable if it may be another
+// later.
+func orUnavailable(err error) error {
 	_, early := errors.AsType[*store.StateError](err)
 	if err == nil || early || errors.Is(err, store.ErrNotFound) || internaljobs.IsRefused(err) {
 		return err
@@ -124,7 +125,7 @@ func (s *step) replay(ctx context.Context, plan []target) []error {
 			if wait, over := internaljobs.QuotaWait(err); over {
 				s.WaitingFor, s.pause = internaljobs.Reason(err), wait
 			}
-			errs[begin+i] = isLasting(err)
+			errs[begin+i] = orUnavailable(err)
 		}
 		if s.WaitingFor != "" {
 			break

@@ -118,7 +118,7 @@ func decode(j *job.Job) store.Work {
 		w.State = store.WorkFailed
 		return w
 	}
-	w.WorkOrder, w.WorkCounts, w.Listed, w.WaitingFor = s.WorkOrder, s.WorkCounts, s.Listed, s.WaitingFor
+	w.WorkOrder, w.WorkCounts, w.Listed = s.WorkOrder, s.WorkCounts, s.Listed
 	switch {
 	case s.Listed:
 		w.Total = s.Matched
@@ -131,7 +131,7 @@ func decode(j *job.Job) store.Work {
 	case job.Dead, job.Cancelled:
 		w.State = store.WorkStopped
 	default:
-		w.ETA = s.eta(j.CreatedAt, w.Total)
+		w.ETA, w.WaitingFor = s.eta(j.CreatedAt, w.Total), s.WaitingFor
 	}
 	return w
 }
