@@ -41,6 +41,10 @@ func (a onStore) sendEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	wait, waits, err := request.Wait(r)
+	if err != nil {
+		return err
+	}
 	text, err := request.ReadJSON(w, r, request.Limit(a.maxBody))
 	if err != nil {
 		return err
@@ -56,10 +60,6 @@ func (a onStore) sendEvent(w http.ResponseWriter, r *http.Request) error {
 		}
 		response.Answer(w, http.StatusOK, func(o *response.Buffer) { o.Event(&found) })
 		return nil
-	}
-	wait, waits, err := request.Wait(r)
-	if err != nil {
-		return err
 	}
 	if waits {
 		leave, err := a.enterWait(r, a.waiting)

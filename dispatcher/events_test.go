@@ -484,3 +484,50 @@ func TestReplay_WaitsForAQuota(t *testing.T) {
 		require.Len(t, to.calls(), 12)
 	})
 }
+
+// deafStore does not say what changed in the settings of lanes, while it is deaf.
+type deafStore struct {
+	store.Store
+	deaf atomic.Bool
+}
+
+type deafShard struct {
+	store.Shard
+	of *deafStore
+}
+
+func (s *deafStore) Shards() []store.Shard {
+	var all []store.Shard
+	for _, shard := range s.Store.Shards() {
+		all = append(all, deafShard{shard, s})
+	}
+	return all
+}
+
+func (s deafShard) ListChanges(ctx context.Context, kind string, since int64) (store.Changes, error) {
+	if s.of.deaf.Load() && kind == store.KindLane {
+		return store.Changes{}, &store.UnavailableError{Reason: "it is deaf"}
+	}
+	return s.Shard.ListChanges(ctx, kind, since)
+}
+
+func TestEvents_AreRefusedRatherThanLeaveOutALane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := model()
+		s := &deafStore{Store: all}
+		r := start(t, dispatcher.Options{Store: s, Deliverer: &receiver{answer: status(200)}})
+		other := start(t, dispatcher.Options{Store: all, RegisterOnly: true})
+		other.subscribe(t, "a", nil, "*")
+		require.Equal(t, []string{"a"}, lanesOf(r.send(t, store.EventSpec{Type: "x"})))
+		s.deaf.Store(true)
+		other.subscribe(t, "b", nil, "*")
+		time.Sleep(5 * time.Second)
+		e := store.EventSpec{ID: "e", Type: "x"}
+		e.Job.Topic = "orders"
+		got := r.SendEvents(t.Context(), job.DefaultNamespace, "", []store.EventSpec{e})[0]
+		require.ErrorIs(t, got.Err, store.ErrUnavailable)
+		s.deaf.Store(false)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"a", "b"}, lanesOf(r.send(t, e)))
+	})
+}

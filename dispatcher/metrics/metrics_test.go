@@ -244,3 +244,17 @@ func TestMetrics_AreSafeForConcurrentUse(t *testing.T) {
 	require.InDelta(t, 800, got.sum("ringback_jobs_inserted_total"), 0)
 	require.InDelta(t, 1600, got.sum("ringback_store_seconds_count"), 0)
 }
+
+func TestMetrics_CountEventsByWhatBecameOfTheirLanes(t *testing.T) {
+	m := metrics.New(metrics.Options{})
+	m.EventExpanded("default", "orders", 3, 1)
+	m.EventExpanded("default", "orders", 0, 0)
+	m.EventExpanded("default", "orders", 0, 2)
+	got := scrape(t, m)
+	for _, outcome := range []string{"sent", "unsubscribed", "refused"} {
+		found := got.all("ringback_events_total", "topic", "orders", "outcome", outcome)
+		require.Len(t, found, 1, outcome)
+		require.InDelta(t, 1, found[0].value, 0)
+	}
+	require.InDelta(t, 3, got.all("ringback_event_jobs_total", "topic", "orders")[0].value, 0)
+}

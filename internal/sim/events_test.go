@@ -39,11 +39,11 @@ func (w *world) send(r *rand.Rand) {
 	})
 }
 
-// sent notes that a client was told that its event is sent.
+// sent notes the answer to a client that its event is sent.
 func (l *ledger) sent(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.get(job.Ref{Namespace: job.DefaultNamespace, ID: job.EventIDPrefix + id}, "an event that a client was told of")
+	l.get(job.Ref{Namespace: job.DefaultNamespace, ID: job.EventIDPrefix + id}, "an event that was answered as sent")
 }
 
 // eventBody is what the ledger knows of an event: the body of its internal job.

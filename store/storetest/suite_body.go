@@ -85,7 +85,7 @@ var settleBodyCases = []testCase{
 		require.Equal(s, job.Cancelled, s.get("a").State)
 		require.Equal(s, "second", string(s.get("a").Body))
 	}},
-	{"it stays if jobs that it tells of are dropped", func(s *suite) {
+	{"it stays if jobs that it names are dropped", func(s *suite) {
 		s.insertNew(s.entry("a", body("first")), s.entry("b", body("first")))
 		held := s.claimAll("a", "b")
 		_, err := s.cancel("a")

@@ -130,7 +130,7 @@ for i = 1, count do
       q.left = {}
       if capacity(q) <= 0 then full[q] = true end
     end
-    -- A job that was cancelled instead of what the verdict says creates no jobs, and a body that tells of them is dropped.
+    -- A job that was cancelled instead of what the verdict says creates no jobs, and a body that names them is dropped.
     if item.body > 0 and not (other and item.outbox > 0) then replace_body(q, member, ARGV[froms[i] + 1], r) end
     if apply(i, item, member, ARGV[froms[i]], r) then
       local n = #lines
