@@ -263,8 +263,8 @@ func (w *world) resume() {
 // backlog registers more jobs than a topic may have without an alarm, which are due later, and checks that it is
 // raised.
 func (w *world) backlog() {
-	const soon = 20 * time.Second
-	time.Sleep(longest) // a call that comes late may still clear it
+	const soon = 40 * time.Second // processes look for policies with alarms every 30 s, and for backlogs every 5 s
+	time.Sleep(longest)           // a call that comes late may still clear it
 	w.story.add("a backlog")
 	jobs := make([]job.New, 1+policies[topicPushed].OnBacklog.MoreThan)
 	for i := range jobs {
