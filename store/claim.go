@@ -73,7 +73,8 @@ func (j *ClaimedJob) Now() time.Time { return j.FirstDueAt.Add(j.Age) }
 // QueueStatus is the state of a queue after a claim.
 type QueueStatus struct {
 	Queue job.Queue
-	// More is set when the bounds of the request left claimable jobs in the queue.
+	// More is set when the bounds of the request left claimable jobs in the queue. Where they left no room at all for
+	// an ordered one, it may be set although the next job has not its turn yet.
 	More bool
 	// Blocked is set while the queue is paused, in a cooldown, or at its lane's concurrency or rate. The queue is
 	// notified when that ends.

@@ -193,6 +193,27 @@ func (p *engineAndModel) putTopic(put store.Topic) {
 func (p *engineAndModel) sweep(*rapid.T) {
 	p.sweepOne(p.s.shard())
 	p.sweepOne(p.model.shards[0])
+	p.followForgotten()
+}
+
+// followForgotten has the model forget the health that the engine forgot: that of lanes without jobs, an hour after
+// their last attempt.
+func (p *engineAndModel) followForgotten() {
+	got, err := p.s.shard().ListHealth(p.ctx, store.HealthFilter{Namespace: p.namespace, Limit: store.MaxBatch})
+	p.must(err, "list the health")
+	kept := make(map[job.Queue]bool)
+	for _, lane := range got {
+		kept[lane.Queue] = true
+	}
+	shard, now := p.model.shards[0], p.s.now()
+	for _, r := range shard.jobs {
+		kept[r.queue.name] = true
+	}
+	for _, q := range shard.queues {
+		if q.name.Namespace == p.namespace && !kept[q.name] && !q.health.Known(now) {
+			q.health = nil
+		}
+	}
 }
 
 func (p *engineAndModel) sweepOne(shard store.Shard) {

@@ -138,6 +138,9 @@ func (p *engineAndModel) compareClaims(wanted, got store.ClaimResult) {
 		g := got.Queues[i]
 		q := p.model.shards[0].queues[w.Queue]
 		waits := q != nil && q.claimable(job.Millis(p.model.now())) != nil
+		if q != nil && q.isOrdered() && !w.More {
+			g.More = false // whose turn it is need not have been looked up
+		}
 		if w.Queue != g.Queue || w.More != g.More || w.BreakerOpen != g.BreakerOpen || (g.Blocked && !w.Blocked) ||
 			(waits && w.Blocked != g.Blocked) {
 			p.Fatalf("queue status after the claim: %+v, want %+v", g, w)
