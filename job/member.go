@@ -78,6 +78,15 @@ func MembersOf(t reflect.Type) *Members {
 // Named returns the member with a name; nil: there is none.
 func (m *Members) Named(name string) *Member { return m.byName[name] }
 
+// Settable yields the names of the members that requests may set.
+func (m *Members) Settable(yield func(string) bool) {
+	for i := range m.All {
+		if !m.All[i].Is("answer") && !yield(m.All[i].Name) {
+			return
+		}
+	}
+}
+
 func appendMembers(all []Member, t reflect.Type, index []int, offset uintptr) []Member {
 	for f := range t.Fields() {
 		at := append(slices.Clip(index), f.Index...)

@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringback/ringback/api/response"
 	"github.com/ringback/ringback/job"
@@ -25,7 +26,7 @@ func decodeArray(text []byte, things string, most int) (all []byte, n int, p *re
 	for name, value := range d.object("", text) {
 		switch {
 		case string(name) != things:
-			d.unknownField("", name, "a batch")
+			d.unknownField("", name, "a batch", slices.Values([]string{things}))
 		case value[0] != '[':
 			d.wrongType(field, value, what)
 		default:

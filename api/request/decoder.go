@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ringback/ringback/api/response"
+	"github.com/ringback/ringback/internal/typo"
 	"github.com/ringback/ringback/job"
 )
 
@@ -38,8 +39,10 @@ func (d *decoder) AddError(field, detail string) {
 }
 
 // unknownField adds the error of an unknown field.
-func (d *decoder) unknownField(at string, name []byte, what string) {
-	d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what)
+func (d *decoder) unknownField(at string, name []byte, what string, known iter.Seq[string]) {
+	if len(d.errors) < MaxFieldErrors {
+		d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what+typo.Hint(string(name), known))
+	}
 }
 
 // problem returns the problem of the decoder's errors and of the checks' errors; nil when there are none. Errors of

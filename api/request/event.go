@@ -14,6 +14,16 @@ import (
 // ofLanes are the fields of a job that an event does not have, because its lanes do.
 var ofLanes = map[string]bool{"lane": true, "url": true, "method": true, "headers": true}
 
+// eventFields yields the names of an event's fields.
+func eventFields(yield func(string) bool) {
+	for name := range JobFields {
+		if !ofLanes[name] && !yield(name) {
+			return
+		}
+	}
+	yield("type")
+}
+
 // DecodeEvent reads an event, with the other parameters of DecodeJob.
 func DecodeEvent(raw []byte, keys []string, now time.Time, maxBody int64) (store.EventSpec, *response.Problem) {
 	var f jobForm
@@ -27,7 +37,7 @@ func DecodeEvent(raw []byte, keys []string, now time.Time, maxBody int64) (store
 		case ofLanes[string(name)]:
 			f.AddError(field.pointer, "belongs to the lanes that subscribe")
 		case !known:
-			f.unknownField("", name, "an event")
+			f.unknownField("", name, "an event", eventFields)
 		case isNull(value) && !field.null: // as if left out
 		default:
 			field.read(&f, field.pointer, value)

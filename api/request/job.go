@@ -1,6 +1,7 @@
 package request
 
 import (
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -152,7 +153,7 @@ func DecodeJob(raw []byte, keys []string, now time.Time, maxBody int64) (job.New
 		field, known := JobFields[string(name)]
 		switch {
 		case !known:
-			f.unknownField("", name, "a job")
+			f.unknownField("", name, "a job", maps.Keys(JobFields))
 		case isNull(value) && !field.null: // as if left out
 		default:
 			field.read(&f, field.pointer, value)
@@ -201,7 +202,7 @@ func (f *jobForm) readEdit(raw []byte, refused map[string]string) {
 		field, known := JobFields[string(name)]
 		switch {
 		case !known:
-			f.unknownField("", name, "a job")
+			f.unknownField("", name, "a job", maps.Keys(JobFields))
 			continue
 		case refused[string(name)] != "":
 			f.AddError(field.pointer, refused[string(name)])

@@ -50,7 +50,7 @@ func (d *decoder) readMembers(at string, raw []byte, what string, to reflect.Val
 		case read != nil:
 			read(field, value)
 		case m == nil || m.Is("answer"):
-			d.unknownField(at, name, what)
+			d.unknownField(at, name, what, members.Settable)
 		case m.Type == headersType:
 			headers.reader(d)(field, value)
 		default:

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"reflect"
@@ -130,7 +131,7 @@ func (f *scheduleForm) readJob(at string, raw []byte, stored *job.Spec) {
 		field, known := JobFields[string(name)]
 		switch {
 		case !known:
-			j.unknownField("", name, "a job")
+			j.unknownField("", name, "a job", maps.Keys(JobFields))
 		case ofTick[string(name)] != "":
 			j.AddError(field.pointer, ofTick[string(name)])
 		case string(name) == "headers":

@@ -1,6 +1,9 @@
 package request
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // A fieldReader reads the value of the field at a JSON pointer.
 type fieldReader func(at string, raw []byte)
@@ -14,7 +17,7 @@ func (d *decoder) read(at string, raw []byte, what string, table fields) {
 		if read, ok := table[string(name)]; ok {
 			read(at+"/"+string(name), value)
 		} else {
-			d.unknownField(at, name, what)
+			d.unknownField(at, name, what, maps.Keys(table))
 		}
 	}
 }

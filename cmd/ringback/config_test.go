@@ -83,7 +83,8 @@ func TestConfig_NamesEveryFaultWithItsLine(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Empty(t, stdout)
 	for line, fault := range map[string]string{
-		":1: ": "stroe: is not a setting", ":2: ": "max-body: is written max_body",
+		":1: ": "stroe: is not a setting: ringback serve --help lists them; did you mean store?",
+		":2: ": "max-body: is written max_body",
 		":3: ": `max_body: "1XB" is not a size`, ":5: ": "grace: is set twice, also in line 4",
 		":6: ": `log: "xml" is not text or json`, ":7: ": "token: is a secret", ":8: ": "no_auth: bool value must be",
 		":9: ":  "proxy: has no value",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringback/ringback/internal/typo"
 	"github.com/ringback/ringback/internal/utf8text"
 )
 
@@ -107,6 +109,17 @@ func readConfigFile(path string, flags map[string]*kong.Flag) (*configFile, erro
 	return file, errors.Join(faults...)
 }
 
+// settingNames yields the names that flags have in the file.
+func settingNames(flags map[string]*kong.Flag) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range flags {
+			if !yield(strings.ReplaceAll(name, "-", "_")) {
+				return
+			}
+		}
+	}
+}
+
 // set sets the value of a key, if the flag accepts it.
 func (f *configFile) set(key, node *yaml.Node, flags map[string]*kong.Flag) error {
 	name := strings.ReplaceAll(key.Value, "_", "-")
@@ -119,7 +132,8 @@ func (f *configFile) set(key, node *yaml.Node, flags map[string]*kong.Flag) erro
 	case ok && strings.Contains(key.Value, "-"):
 		return fmt.Errorf("is written %s", strings.ReplaceAll(name, "-", "_"))
 	case !ok:
-		return errors.New("is not a setting: ringback serve --help lists them")
+		hint := typo.Hint(key.Value, settingNames(flags))
+		return errors.New("is not a setting: ringback serve --help lists them" + hint)
 	}
 	list := flag.Target.Type() == reflect.TypeFor[[]string]()
 	value, err := flatten(node, list)

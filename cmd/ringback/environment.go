@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ringback/ringback/cli"
+	"github.com/ringback/ringback/internal/typo"
 )
 
 // Every flag has a variable: --max-body is RINGBACK_MAX_BODY. The token and the secret key have only a variable, since
@@ -48,8 +49,9 @@ func variable(v *kong.Value) string {
 // serviceLink matches the variables that Kubernetes and Docker set in a container beside a service of such a name.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// unknown returns the variables that no command has, without those of links to services.
-func (e environment) unknown(model *kong.Application) []string {
+// unknown returns the variables that no command has, without those of links to services, and what each was probably
+// meant to be.
+func (e environment) unknown(model *kong.Application) (names []string, hints []string) {
 	known := map[string]bool{tokenVariable: true, secretKeyVariable: true}
 	for _, name := range cli.Variables {
 		known[name] = true
@@ -59,7 +61,6 @@ func (e environment) unknown(model *kong.Application) []string {
 			known[variable(flag.Value)] = true
 		}
 	}
-	var names []string
 	for name, value := range e {
 		isLink := serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 		if !known[name] && !isLink {
@@ -67,7 +68,19 @@ func (e environment) unknown(model *kong.Application) []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	for _, name := range names {
+		closest := typo.Closest(strings.TrimPrefix(name, variablePrefix), func(yield func(string) bool) {
+			for k := range known {
+				if !yield(strings.TrimPrefix(k, variablePrefix)) {
+					return
+				}
+			}
+		})
+		if closest != "" {
+			hints = append(hints, name+": did you mean "+variablePrefix+closest+"?")
+		}
+	}
+	return names, hints
 }
 
 // warnOfUnknown logs variables that no command has, so that a misspelt setting is noticed, if the command reads the
@@ -82,8 +95,11 @@ func (s *settings) warnOfUnknown(command *kong.Context, stderr io.Writer) {
 			format, _ = command.FlagValue(flag).(string)
 		}
 	}
-	if names := s.env.unknown(command.Model); readsSettings && len(names) > 0 {
+	if names, hints := s.env.unknown(command.Model); readsSettings && len(names) > 0 {
 		log := newLogger(stderr, format)
+		if len(hints) > 0 {
+			log = log.With("hints", hints)
+		}
 		log.Warn("variables are no settings and have no effect: correct or remove them", "variables", names)
 	}
 }

@@ -153,8 +153,9 @@ var foreign = []string{
 func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 	for format, line := range map[string]string{
 		"text": `level=WARN msg="variables are no settings and have no effect: correct or remove them" ` +
-			`variables="[RINGBACK_STROE RINGBACK_URL]"`,
-		"json": `"variables":["RINGBACK_STROE","RINGBACK_URL"]`,
+			`hints="[RINGBACK_STROE: did you mean RINGBACK_STORE?]" variables="[RINGBACK_STROE RINGBACK_URL]"`,
+		"json": `"hints":["RINGBACK_STROE: did you mean RINGBACK_STORE?"],` +
+			`"variables":["RINGBACK_STROE","RINGBACK_URL"]`,
 	} {
 		code, _, stderr := try(t, foreign, "serve", "--check", "--log="+format)
 		require.Equal(t, exitOK, code, stderr)

@@ -22,6 +22,11 @@ var plan = []row{
 			"texts; knows nothing of what they say",
 	},
 	{
+		pkg:    "internal/typo",
+		reason: "what a misspelt name was meant to be, wherever names are refused; knows no names",
+		others: []string{"github.com/agnivade/levenshtein"},
+	},
+	{
 		pkg: "internal/fileread",
 		reason: "reads files with secrets and files in PEM, and sees that a file has changed; knows no " +
 			"file's use",
@@ -411,7 +416,8 @@ var plan = []row{
 		reason: "reads requests within limits; refuses with a problem, and knows no handler and no service",
 		ours: []string{
 			"api/limits", "api/response", "dispatcher/livetail", "internal/access", "internal/capacity",
-			"internal/fileread", "internal/utf8text", "job", "job/schedule", "job/units", "policy", "sign", "store",
+			"internal/fileread", "internal/typo", "internal/utf8text", "job", "job/schedule", "job/units", "policy",
+			"sign", "store",
 		},
 	},
 	{
@@ -600,7 +606,8 @@ var plan = []row{
 		reason: "flags, signals, exit codes; everything else is app's",
 		ours: []string{
 			"cli", "cli/output", "client", "dispatcher/tracing/otlp", "internal/app", "internal/doctor",
-			"internal/fileread", "internal/inbox", "internal/logs", "internal/utf8text", "job/units",
+			"internal/fileread", "internal/inbox", "internal/logs", "internal/typo", "internal/utf8text",
+			"job/units",
 		},
 		others: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3"},
 	},
