@@ -24,7 +24,7 @@ type applyCommand struct {
 
 // RunCommand shows the differences, asks before it removes something, and makes the changes.
 func (c *applyCommand) RunCommand(ctx context.Context, s *session) error {
-	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
+	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out, !c.DryRun)
 	if err != nil || c.DryRun || len(plan.Changes) == 0 {
 		return manifestError(err)
 	}
@@ -45,7 +45,7 @@ type diffCommand struct {
 
 // RunCommand prints the differences. It exits with 1 only if there are some.
 func (c *diffCommand) RunCommand(ctx context.Context, s *session) error {
-	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out)
+	plan, err := c.Compare(ctx, s.manifestCall, s.readFile, s.out, false)
 	switch err = manifestError(err); {
 	case err != nil && codeOf(err) == failed: // such as an answer that cannot be read
 		return &ExitError{Code: Usage, Text: err.Error()}

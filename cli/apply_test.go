@@ -104,6 +104,19 @@ func TestApply_ReadsFilesWithCommasAndTheInputOnce(t *testing.T) {
 	require.Contains(t, r.stderr, "the standard input (-) is given twice")
 }
 
+func TestDiff_NeedsNoMarkUnlessItPrunes(t *testing.T) {
+	file := shopFile(t, "topics: {a: {}}\n")
+	answer := says(200, `{"items": [{"topic": "a", "revision": 1, "managed_by": "mall"}]}`)
+	none := says(200, `{"items": []}`)
+	r := run(t, []string{"diff", "-f", file}, answer, none)
+	require.Equal(t, ok, r.code, r.stderr)
+	for _, args := range [][]string{{"diff", "--prune"}, {"apply"}, {"apply", "--yes"}} {
+		r = run(t, append(args, "-f", file))
+		require.Equal(t, Usage, r.code, args)
+		require.Contains(t, r.stderr, "managed_by is required")
+	}
+}
+
 func TestDiff_ExitsWithOneOnlyForDifferences(t *testing.T) {
 	file := shopFile(t, "managed_by: shop\ntopics: {a: {workers: 5}}\n")
 	for _, path := range []string{filepath.Join(t.TempDir(), "none.yaml"), t.TempDir()} {

@@ -55,7 +55,7 @@ func Dump(ctx context.Context, call Server, managedBy string) (text []byte, left
 		}
 	}
 	if managedBy == "" {
-		b.WriteString("# managed_by: NAME   # required: what these files manage is marked with it\n")
+		b.WriteString("# managed_by: NAME   # apply needs it, and marks all of the file with it; diff does not\n")
 	}
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	if managedBy != "" {

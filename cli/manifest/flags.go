@@ -21,11 +21,13 @@ type Flags struct {
 	TakeOver bool `in:"none"`
 }
 
-// Compare reads the files, compares them with a server and prints the differences.
+// Compare reads the files, compares them with a server and prints the differences. Files that are applied, or that
+// prune, must have managed_by.
 func (f *Flags) Compare(
-	ctx context.Context, call Server, read func(name string) ([]byte, error), out *output.Printer,
+	ctx context.Context, call Server, read func(name string) ([]byte, error), out *output.Printer, applied bool,
 ) (*Plan, error) {
-	set, err := Read(f.File, read)
+	prune := f.Prune || f.PruneAll
+	set, err := readFiles(f.File, read, applied || prune)
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok { // a file that cannot be read
 		err = &Error{Invalid, []string{err.Error()}}
 	}
@@ -37,7 +39,7 @@ func (f *Flags) Compare(
 			"they have no topic, lane or schedule, so --prune removes all that %s manages: pass --prune-all if that "+
 				"is meant", set.ManagedBy)}}
 	}
-	plan, err := NewPlan(ctx, call, set, Options{Prune: f.Prune || f.PruneAll, TakeOver: f.TakeOver})
+	plan, err := NewPlan(ctx, call, set, Options{Prune: prune, TakeOver: f.TakeOver})
 	if err != nil {
 		return nil, err
 	}

@@ -618,10 +618,15 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(text), "# managed_by: NAME "), "what has no mark does not get one")
 	_, err = Read([]string{"-"}, content(text))
 	require.ErrorContains(t, err, "managed_by is required")
+	set, err := readFiles([]string{"-"}, content(text), false)
+	require.NoError(t, err)
+	p, err = NewPlan(t.Context(), s.call, set, Options{})
+	require.NoError(t, err)
+	require.Empty(t, p.Changes, "without a mark nothing is said of marks")
 
 	text, _, err = Dump(t.Context(), newServer(t).call, "")
 	require.NoError(t, err)
-	require.Equal(t, "# managed_by: NAME   # required: what these files manage is marked with it\n{}\n", string(text))
+	require.Equal(t, "# managed_by: NAME   # apply needs it, and marks all of the file with it; diff does not\n{}\n", string(text))
 }
 
 func TestRead_UnderstandsYAMLAndJSON(t *testing.T) {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,12 +118,14 @@ func NewPlan(ctx context.Context, call Server, set *Set, o Options) (*Plan, erro
 	changes, faults := make([]*Change, len(resources)), make([][]string, len(resources))
 	var conflicts []string
 	for i, r := range resources {
-		if by := have[r.id].managedBy; by != "" && by != set.ManagedBy && !o.TakeOver {
+		by := have[r.id].managedBy
+		mark := cmp.Or(set.ManagedBy, by)
+		if by != "" && by != mark && !o.TakeOver {
 			conflicts = append(conflicts, fmt.Sprintf("%s: %s is managed by %s: remove it there or here, or pass "+
 				"--take-over", r.place(""), r.id, by))
 			continue
 		}
-		changes[i] = compareStored(r, set.ManagedBy, have[r.id])
+		changes[i] = compareStored(r, mark, have[r.id])
 	}
 	err = forEach(ctx, len(resources), func(ctx context.Context, i int) (err error) {
 		if changes[i] != nil {
@@ -156,7 +159,7 @@ func compareStored(r *resource, mark string, s stored) *Change {
 	if want == nil {
 		want = make(map[string]any)
 	}
-	if _, ok := want["managed_by"]; !ok {
+	if _, ok := want["managed_by"]; !ok && mark != "" {
 		want["managed_by"] = mark
 	}
 	r.doc = want

@@ -53,6 +53,10 @@ func (r *resource) place(pointer string) string {
 // Read reads files of YAML or JSON, and the files of folders. The function read returns the content of a file, and that
 // of the standard input for -. The error is an *Error with all faults, or that of a file that cannot be read.
 func Read(paths []string, read func(name string) ([]byte, error)) (*Set, error) {
+	return readFiles(paths, read, true)
+}
+
+func readFiles(paths []string, read func(name string) ([]byte, error), mustMark bool) (*Set, error) {
 	names, err := expand(paths)
 	if err != nil {
 		return nil, err
@@ -65,7 +69,7 @@ func Read(paths []string, read func(name string) ([]byte, error)) (*Set, error) 
 		}
 		r.read(name, text)
 	}
-	if r.set.ManagedBy == "" && len(r.faults) == 0 {
+	if mustMark && r.set.ManagedBy == "" && len(r.faults) == 0 {
 		r.faults = append(r.faults,
 			names[0]+":1: managed_by is required: a name of these files such as shop, which marks what they manage")
 	}
