@@ -472,7 +472,7 @@ func TestStats_ShowTheLastHour(t *testing.T) {
 		says(200, `{"minutes":[]}`), says(200, `{"totals":{},"items":[{"topic":"t","dead":1}]}`),
 		says(200, `{"items":[{"topic":"t","minutes":[{"delivered":991,"failed":9,"dead":1}]}]}`))
 	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `FAILED%\s+DIED\nt .* 1\s+1\n`, r.stdout)
+	require.Regexp(t, `FAILED%\s+DIED .*\nt .* 1\s+1 `, r.stdout)
 	require.Equal(t, "GET /v1/history?by=minutes&topics=t", r.requests[3])
 }
 
@@ -576,7 +576,7 @@ data: {"skipped": 1250}
 	r := run(t, []string{"tail", "--failed", "--label", "c=1", "--topic", "t", "--count", "2"}, events)
 	require.Zero(t, r.code)
 	require.Equal(t,
-		"08:00:00  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more updates\n", r.stdout)
+		"08:00:00.000  again     a  t/l  attempt 2  status 503  12ms\n          … 1250 more updates\n", r.stdout)
 	require.Equal(t, []string{"GET /v1/stream?topic=t"}, r.requests)
 	r = run(t, []string{"tail", "--failed", "--count", "2", "-o", "jsonl", "--jq", "[.update, .id]"}, events)
 	require.Equal(t, "[\"attempt\",\"a\"]\n[\"change\",\"d\"]\n", r.stdout)

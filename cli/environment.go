@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 
 	"github.com/ringback/ringback/cli/output"
 	"github.com/ringback/ringback/client"
@@ -37,7 +37,16 @@ var Variables = []string{serverVariable, contextVariable, namespaceVariable, Out
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalWidth is the number of characters in a line of a terminal; 0: not known.
+func terminalWidth(stream any) int {
+	if file, ok := stream.(*os.File); ok {
+		width, _, _ := term.GetSize(int(file.Fd()))
+		return width
+	}
+	return 0
 }
 
 // formatFlags are the flags of what prints without a server.
@@ -63,7 +72,7 @@ func (f *formatFlags) ProvidePrinter(e *Environment) (*output.Printer, error) {
 	}
 	p, err := output.New(output.Options{
 		Out: e.Stdout, Format: format, Filter: f.JQ, Terminal: isTerminal(e.Stdout), Color: e.Color,
-		Nested: nested, Now: time.Now,
+		Width: terminalWidth(e.Stdout), Nested: nested, Now: time.Now,
 	})
 	if err != nil {
 		return nil, &usageError{Err: err}

@@ -26,16 +26,16 @@ func TestExplain_TellsWhatHappenedAndWhatComes(t *testing.T) {
 				`"error_class":"timeout_headers","error":"no header"}]}`,
 			`j of topic t is scheduled after 2 attempts.
 
-  2030-01-31 08:00:00Z  registered by shop-api
-  2030-01-31 08:00:01Z  attempt 1: status 503 after 12ms, "busy \x1b now" → again
-  2030-01-31 08:00:02Z  attempt 2: lost, its process reported no result; the request may have been made
-  2030-01-31 08:00:03Z  attempt 2: no answer after 10s, timeout_headers: no header → again
-  2030-01-31 08:00:04Z  edited (url)
+  2030-01-31 08:00:00.000Z  registered by shop-api
+  2030-01-31 08:00:01.000Z  attempt 1: status 503 after 12ms, "busy \x1b now" → again
+  2030-01-31 08:00:02.000Z  attempt 2: lost, its process reported no result; the request may have been made
+  2030-01-31 08:00:03.000Z  attempt 2: no answer after 10s, timeout_headers: no header → again
+  2030-01-31 08:00:04.000Z  edited (url)
 
-Now: it waits, until 2030-01-31 08:01:20Z (in 1m).
+Now: it waits, until 2030-01-31 08:01:20.000Z (in 1m).
      The breaker of lane l is open.
      ringback lane resume t l
-Next: attempt 3 (POST http://x/) at 2030-01-31 08:01:20Z (in 1m), not before.
+Next: attempt 3 (POST http://x/) at 2030-01-31 08:01:20.000Z (in 1m), not before.
 Then: if it fails, the next one follows after 3m or a little longer; 1 more retry until the job is dead (exhausted).
 It is also dead when it has been due for 1d (max_age).`,
 		},
@@ -46,9 +46,9 @@ It is also dead when it has been due for 1d (max_age).`,
 				`(max_age).","remedy":{"action":"set","topic":"t"}},"effective":{"url":"http://x/","retries":3}}`,
 			`j of topic t is scheduled, without an attempt.
 
-  2030-01-31 08:00:00Z  registered
+  2030-01-31 08:00:00.000Z  registered
 
-Now: it waits, until 2030-01-31 08:10:00Z (in 9m40s).
+Now: it waits, until 2030-01-31 08:10:00.000Z (in 9m40s).
      Will be dead (max_age).
      ringback topic set t`,
 		},
@@ -58,19 +58,19 @@ Now: it waits, until 2030-01-31 08:10:00Z (in 9m40s).
 				`"effective":{"url":"http://x/","retries":0}}`,
 			`j of topic t is running, and cancelled unless this attempt delivers it, without an attempt.
 
-  2030-01-31 08:00:00Z  registered
+  2030-01-31 08:00:00.000Z  registered
 
 Now: an attempt is being made (POST http://x/).
 Then: it is the last one. If it fails, the job is dead (exhausted).
-It expires at 2030-02-01 00:00:00Z.`,
+It expires at 2030-02-01 00:00:00.000Z.`,
 		},
 		"dead": {
 			`{"id":"j","topic":"t","state":"dead","reason":"expired","created_at":"2030-01-31T08:00:00Z",` +
 				`"ended_at":"2030-01-31T08:00:10Z","callback_id":"rb:c"}`,
 			`j of topic t is dead (expired), without an attempt.
 
-  2030-01-31 08:00:00Z  registered
-  2030-01-31 08:00:10Z  dead
+  2030-01-31 08:00:00.000Z  registered
+  2030-01-31 08:00:10.000Z  dead
 
 It is dead because its expiry passed, or would have before the next attempt (expired).
 Nothing happens any more. ringback job revive j sends it again.
@@ -82,7 +82,7 @@ Its end is reported by the job rb:c: ringback explain rb:c`,
 				`"created_at":"2030-01-31T08:00:00Z"}`,
 			`j of topic t is held, without an attempt.
 
-  2030-01-31 08:00:00Z  registered
+  2030-01-31 08:00:00.000Z  registered
 
 Now: it waits.
      Because.

@@ -39,7 +39,7 @@ func (j *job) Headline() string {
 }
 
 // clock is the form of times: in UTC, as in logs and in the API.
-const clock = "2006-01-02 15:04:05Z"
+const clock = "2006-01-02 15:04:05.000Z"
 
 // Text says all of it.
 func (j *job) Text(now time.Time) string {

@@ -89,7 +89,7 @@ func liveWhere(topic, lane string) string {
 
 func liveHour(t time.Time) string {
 	if t.IsZero() {
-		return "        "
+		return "            "
 	}
-	return t.UTC().Format("15:04:05")
+	return t.UTC().Format("15:04:05.000")
 }

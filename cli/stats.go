@@ -174,7 +174,7 @@ func sentence(t *client.Counts, out *output.Printer) string {
 		text += "; " + words.Count(t.BreakersOpen, "breaker") + " open"
 	}
 	if t.LanesFailing > 0 {
-		text += fmt.Sprintf("; %s fail", words.Count(t.LanesFailing, "receiver"))
+		text += "; " + words.CountVerb(t.LanesFailing, "receiver", "fails", "fail")
 	}
 	return text
 }

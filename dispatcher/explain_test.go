@@ -228,7 +228,8 @@ var waits = []struct {
 			}})
 			return s.add("orders", "a", "/ok")
 		}, job.ObstacleTopicPaused, 0,
-		"Topic orders is paused since 2030-01-31T08:00:00Z by ops-anna (receiver moves): POST /v1/topics/orders/resume",
+		"Topic orders is paused since 2030-01-31T08:00:00.000Z by ops-anna (receiver moves): " +
+			"POST /v1/topics/orders/resume",
 	},
 	{
 		"topic paused, of a job due later", dispatcher.Options{}, func(s *scene) job.Job {

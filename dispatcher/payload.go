@@ -83,5 +83,5 @@ type timestamp time.Time
 
 // MarshalJSON returns RFC 3339 with milliseconds.
 func (t timestamp) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
+	return time.Time(t).UTC().AppendFormat(nil, `"`+job.TimeLayout+`"`), nil
 }

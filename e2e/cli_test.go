@@ -238,8 +238,8 @@ var volatile = []struct {
 	pattern *regexp.Regexp
 	shown   string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`), "2030-01-31 08:00:00Z"},
-	{regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d`), "08:00:00"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z`), "2030-01-31 08:00:00.000Z"},
+	{regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{3}`), "08:00:00.000"},
 	{regexp.MustCompile(`\b(\d+m)?\d+s ago|\b\d+m ago|\bnow\b`), "now"},
 	{regexp.MustCompile(`( after |  )(\d+ms|<1ms)`), "${1}3ms"},
 	{regexp.MustCompile(`(?m)(delivered +200 +)\d+(\.\d)?`), "${1}3.1"},

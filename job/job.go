@@ -271,6 +271,9 @@ const (
 	MaxAttemptHeader = 4 << 10
 )
 
+// TimeLayout is the form of times in answers and texts, in UTC: Millis, and always its three digits.
+const TimeLayout = "2006-01-02T15:04:05.000Z07:00"
+
 // Millis truncates a time to whole milliseconds, UTC. The zero time stays zero.
 func Millis(t time.Time) time.Time {
 	if t.IsZero() {

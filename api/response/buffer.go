@@ -188,9 +188,6 @@ func (o *Buffer) countOrNull(name string, n *int) {
 // Bool writes a boolean.
 func (o *Buffer) Bool(name string, b bool) { o.Key(name); o.b = strconv.AppendBool(o.b, b) }
 
-// timeLayout is RFC 3339 with milliseconds.
-const timeLayout = "2006-01-02T15:04:05.000Z07:00"
-
 // Time writes a time; null when it is zero.
 func (o *Buffer) Time(name string, t time.Time) {
 	if t.IsZero() {
@@ -202,7 +199,7 @@ func (o *Buffer) Time(name string, t time.Time) {
 }
 
 func (o *Buffer) time(t time.Time) {
-	o.b = append(t.UTC().AppendFormat(append(o.b, '"'), timeLayout), '"')
+	o.b = append(t.UTC().AppendFormat(append(o.b, '"'), job.TimeLayout), '"')
 }
 
 // Duration writes a duration such as "1m30s".

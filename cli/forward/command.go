@@ -45,7 +45,7 @@ func (d *Delivery) line(colored func(text, state string) string) string {
 	if d.Status >= 200 && d.Status < 300 {
 		state = "delivered"
 	}
-	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05"), colored(status, state),
+	text := fmt.Sprintf("%s  %s  %s  %s  attempt %d  %s", d.At.Format("15:04:05.000"), colored(status, state),
 		output.Printable(d.Topic),
 		output.Printable(d.ID), d.Attempt, output.Milliseconds(d.DurationMS))
 	if d.Error != "" {

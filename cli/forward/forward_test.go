@@ -883,7 +883,7 @@ func TestDelivery_IsOneLine(t *testing.T) {
 		At: time.Date(2030, 1, 31, 8, 0, 0, 0, time.UTC), ID: "a\x1b", Topic: "t", Attempt: 2,
 		Status: 204, DurationMS: 12.3,
 	}
-	require.Equal(t, `08:00:00  204/delivered  t  a\u001b  attempt 2  12ms`, d.line(plain))
+	require.Equal(t, `08:00:00.000  204/delivered  t  a\u001b  attempt 2  12ms`, d.line(plain))
 	d.Status, d.Error = 0, errors.New("EOF").Error()
-	require.Equal(t, `08:00:00  failed/failed  t  a\u001b  attempt 2  12ms  EOF`, d.line(plain))
+	require.Equal(t, `08:00:00.000  failed/failed  t  a\u001b  attempt 2  12ms  EOF`, d.line(plain))
 }

@@ -626,7 +626,8 @@ func TestDump_IsAppliedWithoutAChange(t *testing.T) {
 
 	text, _, err = Dump(t.Context(), newServer(t).call, "")
 	require.NoError(t, err)
-	require.Equal(t, "# managed_by: NAME   # apply needs it, and marks all of the file with it; diff does not\n{}\n", string(text))
+	require.Equal(t, "# managed_by: NAME   # apply needs it, and marks all of the file with it; diff does not\n{}\n",
+		string(text))
 }
 
 func TestRead_UnderstandsYAMLAndJSON(t *testing.T) {

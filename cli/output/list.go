@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 )
 
 // pageRows is the number of rows of a table that are printed together, and so have the same widths.
@@ -9,10 +10,11 @@ const pageRows = 100
 
 // List prints things of a kind as they come. Close ends it.
 type List struct {
-	p     *Printer
-	view  View
-	rows  [][]string
-	items int
+	p      *Printer
+	view   View
+	rows   [][]string
+	items  int
+	fitted []int // the widths at which the columns of the first page fit, 0: left out; nil: any
 }
 
 // List begins a list.
@@ -44,8 +46,8 @@ func (l *List) Add(thing any) error {
 	columns := l.columns()
 	for i, c := range columns {
 		cell := l.p.cell(at(raw, c.Path), c.Verbatim)
-		if short := []rune(cell); l.p.format == Table && len(short) > maxCell && i < len(columns)-1 {
-			cell = string(short[:maxCell-1]) + "…"
+		if l.p.format == Table && i < len(columns)-1 {
+			cell = cut(cell, maxCell)
 		}
 		row = append(row, l.p.colored(c.Title, cell))
 	}
@@ -80,8 +82,77 @@ func (l *List) flush() error {
 			titles = append(titles, c.Title)
 		}
 		rows = append([][]string{titles}, rows...)
+		if l.p.format == Table && l.p.Width > 0 && !slices.ContainsFunc(l.view, isVerbatim) {
+			l.fitted = fit(rows, l.p.Width)
+		}
+	}
+	if l.fitted != nil {
+		for r, row := range rows {
+			kept := row[:0]
+			for i, cell := range row {
+				if l.fitted[i] > 0 {
+					kept = append(kept, cut(cell, l.fitted[i]))
+				}
+			}
+			rows[r] = kept
+		}
 	}
 	return l.p.write(rows)
+}
+
+// isVerbatim reports whether a column has texts that are not cut: its table may be too wide.
+func isVerbatim(c Column) bool { return c.Verbatim }
+
+// shortest is the width to which a table that is too wide cuts the cells of a column.
+const shortest = 8
+
+// fit returns the widths at which the columns of rows, the first of which has the titles, need at most most characters;
+// 0 of a column that is left out. First go the columns without a value, then the ends of the longest cells, except in
+// the first column, which identifies, and then the columns at the end.
+func fit(rows [][]string, most int) []int {
+	widths, sum := make([]int, len(rows[0])), -2
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], width(row[i]))
+		}
+		sum += widths[i] + 2
+	}
+	leaveOut := func(i int) {
+		if sum > most && widths[i] > 0 {
+			sum -= widths[i] + 2
+			widths[i] = 0
+		}
+	}
+	for i := 1; i < len(widths); i++ {
+		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "-" }) {
+			leaveOut(i)
+		}
+	}
+	for sum > most {
+		longest := 0
+		for i := 1; i < len(widths); i++ {
+			if widths[i] > shortest && (longest == 0 || widths[i] > widths[longest]) {
+				longest = i
+			}
+		}
+		if longest == 0 {
+			break
+		}
+		widths[longest]--
+		sum--
+	}
+	for i := len(widths) - 1; i > 0; i-- {
+		leaveOut(i)
+	}
+	return widths
+}
+
+// cut returns a cell in at most most characters.
+func cut(cell string, most int) string {
+	if width(cell) <= most {
+		return cell
+	}
+	return string([]rune(cell)[:most-1]) + "…"
 }
 
 // Close prints what is left.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,30 @@ func TestList_HasAFormForEachReader(t *testing.T) {
 	require.Equal(t, "a\nbcd\n", printed(t, Options{Filter: ".id"}, list(items...)))
 	require.Equal(t, "1\n0\n", printed(t, Options{Filter: ".next | length", Terminal: true}, list(items...)))
 	require.Equal(t, "12345678901234567890\n", printed(t, Options{Filter: ".n"}, list(`{"n": 12345678901234567890}`)))
+}
+
+func TestTable_FitsTheWidthUnlessItIsWide(t *testing.T) {
+	long := strings.Repeat("x", 40)
+	row := func(id, note string) string {
+		return `{"id": "` + id + `", "state": "dead", "next": [], "note": "` + note + `"}`
+	}
+	for width, want := range map[int]string{
+		60: "ID    STATE  NEXT  NOTE\nabcd  dead   -     " + long + "\n",
+		55: "ID    STATE  NOTE\nabcd  dead   " + long + "\n",
+		30: "ID    STATE  NOTE\nabcd  dead   " + long[:16] + "…\n",
+		20: "ID    STATE\nabcd  dead\n",
+		1:  "ID\nabcd\n",
+	} {
+		require.Equal(t, want, printed(t, Options{Format: Table, Width: width}, list(row("abcd", long))), width)
+	}
+	require.Contains(t, printed(t, Options{Format: Wide, Width: 20}, list(row("abcd", long))), long)
+	pages := make([]string, pageRows)
+	for i := range pages {
+		pages[i] = row("a", "short")
+	}
+	text := printed(t, Options{Format: Table, Width: 30}, list(slices.Concat(pages, []string{row("b", long)})...))
+	require.Contains(t, text, "xxxx…\n", "a later page keeps the columns of the first, and cuts what does not fit them")
+	require.NotContains(t, text, long)
 }
 
 func TestOne_PrintsMembersBelowEachOther(t *testing.T) {

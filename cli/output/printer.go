@@ -35,6 +35,7 @@ type Options struct {
 	// Filter is a jq filter. It gets each thing by itself; results that are texts are printed by Raw.
 	Filter   string
 	Terminal bool // Out is a terminal
+	Width    int  // of a line, in characters, which tables fit if they can; 0: any
 	Color    bool // with colours, on a terminal
 	// Nested are the views of lists inside of a thing, by the names of the members.
 	Nested map[string]View

@@ -106,7 +106,7 @@ func (s *subject) pause(code job.ObstacleCode, p policy.Pause, paused string, re
 	text := ""
 	if s.names != listed {
 		if !p.At.IsZero() {
-			text += " since " + p.At.UTC().Format(time.RFC3339)
+			text += " since " + p.At.UTC().Format(job.TimeLayout)
 		}
 		if p.By != "" {
 			text += " by " + p.By

@@ -74,7 +74,7 @@ func (x *explanation) end(at time.Time) *job.Obstacle {
 		return nil
 	case policy.ReasonExpired:
 		o := obstacle(job.ObstacleEnd, j.ExpiresAt, format, reason,
-			"an attempt is possible at "+at.UTC().Format(time.RFC3339)+" only")
+			"an attempt is possible at "+at.UTC().Format(job.TimeLayout)+" only")
 		return remedied(o, x.ofJob(job.RemedyEdit, j.ID), ". %s to set a later expires_at")
 	case policy.ReasonMaxAge:
 		o := obstacle(job.ObstacleEnd, at, format, reason, "its max_age is "+units.FormatDuration(x.terms.MaxAge))

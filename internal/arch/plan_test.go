@@ -598,7 +598,7 @@ var plan = []row{
 			"internal/utf8text", "job/units", "policy", "sign",
 		},
 		others: []string{
-			"github.com/BurntSushi/toml", "github.com/alecthomas/kong", "github.com/mattn/go-isatty",
+			"github.com/BurntSushi/toml", "github.com/alecthomas/kong", "golang.org/x/term",
 		},
 	},
 	{
