@@ -242,7 +242,7 @@ bin/gofumpt: $(TOOLS_MOD)
 tools: $(TOOLS) ## build the linters into bin/
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, Python, OpenSSL, curl, and chromium
+deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, Python, PHP, a JDK, OpenSSL, curl, and chromium
 	@.ci/deps
 
 .PHONY: clean

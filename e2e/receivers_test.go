@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +49,10 @@ func requestsFor(t *testing.T, key sign.Secret) []signedRequest {
 	changed.body = `{"n":2}`
 	delete(unsigned.headers, "webhook-signature")
 	changed.refused, old.refused, unsigned.refused = true, true, true
+	rotated := signed("a second signature", `{"n":3}`, now)
+	rotated.headers["webhook-signature"] = "v1,AAAA " + rotated.headers["webhook-signature"]
 	return []signedRequest{
+		rotated,
 		signed("empty", "", now), changed, signed("binary", "\x00\xff\xfe\r\n\x80", now), old, unsigned,
 		signed("JSON", `{"name":"Zoë"}`, now),
 	}
@@ -56,10 +61,16 @@ func requestsFor(t *testing.T, key sign.Secret) []signedRequest {
 // receiverExample returns the block of docs/receivers.md that follows a word in bold.
 func receiverExample(t *testing.T, language string) string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/receivers.md")
+	return blockAfter(t, "../docs/receivers.md", "\n**"+language+"**")
+}
+
+// blockAfter returns the first block of a page after a mark.
+func blockAfter(t *testing.T, file, mark string) string {
+	t.Helper()
+	page, err := os.ReadFile(file)
 	require.NoError(t, err)
-	_, text, found := strings.Cut(string(page), "\n**"+language+"**")
-	require.True(t, found)
+	_, text, found := strings.Cut(string(page), mark)
+	require.True(t, found, mark)
 	var lines []string
 	for line := range strings.Lines(text) {
 		if code, indented := strings.CutPrefix(line, "    "); indented {
@@ -84,48 +95,69 @@ func requireFound(t testing.TB, program string) {
 	}
 }
 
+// languages are those of the docs' programs: a command that must be installed, the file of a program, and what runs it.
+var languages = map[string]struct {
+	needs, file string
+	run         []string
+}{
+	"Go":      {"go", "main.go", nil}, // built
+	"Node.js": {"node", "main.mjs", []string{"node"}},
+	"Python":  {"python3", "main.py", []string{"python3", "-u"}}, // prints at once
+	"PHP":     {"php", "main.php", []string{"php"}},
+	"Java":    {"javac", "Main.java", []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}}, // starts faster
+}
+
+// startDocProgram runs a program of the docs until the test ends, or until stop is called, which returns its output.
+func startDocProgram(t *testing.T, language, text string, env []string, args ...string) (cmd *exec.Cmd, stop func() string) {
+	t.Helper()
+	l, dir := languages[language], t.TempDir()
+	requireFound(t, l.needs)
+	file := filepath.Join(dir, l.file)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	command := slices.Concat(l.run, args, []string{file})
+	if language == "Go" {
+		command = []string{filepath.Join(dir, "program")}
+		out, err := goBuild(t.Context(), "-o", command[0], file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	cmd = exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Env = env
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	require.NoError(t, cmd.Start())
+	stop = sync.OnceValue(func() string {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return output.String()
+	})
+	t.Cleanup(func() {
+		if out := stop(); t.Failed() {
+			t.Log(out)
+		}
+	})
+	return cmd, stop
+}
+
 // The servers of docs/receivers.md, as they stand there but for the port.
 func TestReceivers_ServersOfTheDocsTakeEveryBody(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for _, c := range []struct {
-		language, file string
-		command        func(t *testing.T, file string) *exec.Cmd
-	}{
-		{"Go", "main.go", func(t *testing.T, file string) *exec.Cmd {
-			program := filepath.Join(dir, "receiver")
-			out, err := goBuild(t.Context(), "-o", program, file).CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			return exec.CommandContext(t.Context(), program)
-		}},
-		{"Node.js", "server.mjs", func(t *testing.T, file string) *exec.Cmd {
-			requireFound(t, "node")
-			return exec.CommandContext(t.Context(), "node", file)
-		}},
-	} {
-		t.Run(c.language, func(t *testing.T) {
+	for _, language := range []string{"Go", "Node.js", "PHP", "Java"} {
+		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			addr := listener.Addr().String()
 			require.NoError(t, listener.Close())
-			file := filepath.Join(dir, c.file)
-			example := receiverExample(t, c.language)
+			example := receiverExample(t, language)
 			_, port, _ := strings.Cut(addr, ":")
 			replaced := regexp.MustCompile(`\b9000\b`).ReplaceAllString(example, port)
 			require.NotEqual(t, example, replaced)
-			require.NoError(t, os.WriteFile(file, []byte(replaced), 0o600))
-
+			var args []string
+			if language == "PHP" {
+				args = []string{"-S", addr}
+			}
 			key := sign.NewSecret()
-			cmd := c.command(t, file)
-			cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+key.Text())
-			var output bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &output, &output
-			require.NoError(t, cmd.Start())
-			t.Cleanup(func() {
-				_ = cmd.Process.Kill()
-				_ = cmd.Wait() // it was killed
-			})
+			startDocProgram(t, language, replaced, append(os.Environ(), "WEBHOOK_SECRET="+key.Text()), args...)
 			eventually(t, func() bool {
 				conn, err := net.Dial("tcp", addr)
 				if err == nil {
