@@ -108,7 +108,9 @@ var languages = map[string]struct {
 }
 
 // startDocProgram runs a program of the docs until the test ends, or until stop is called, which returns its output.
-func startDocProgram(t *testing.T, language, text string, env []string, args ...string) (cmd *exec.Cmd, stop func() string) {
+func startDocProgram(
+	t *testing.T, language, text string, env []string, args ...string,
+) (cmd *exec.Cmd, stop func() string) {
 	t.Helper()
 	l, dir := languages[language], t.TempDir()
 	requireFound(t, l.needs)
