@@ -23,7 +23,8 @@ _ringback() {
 	found=(${(f)"$(ringback __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | sed -e 's/:/\\:/g' -e $'s/\t/:/')"})
 	if (( $#found )); then _describe 'ringback' found; else _files; fi
 }
-compdef _ringback ringback
+# A file of fpath is the function itself.
+if [[ $funcstack[1] = _ringback ]]; then _ringback "$@"; else compdef _ringback ringback; fi
 `,
 	"fish": `complete -c ringback -f -a '(ringback __complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 `,

@@ -66,6 +66,7 @@ const flushTime = time.Second
 type commands struct {
 	cli.Commands    `envprefix:"-"` // without variables for their flags
 	serviceCommands `embed:""`
+	Man             manCommand `cmd:"" name:"__man" group:"service" hidden:""`
 }
 
 // serviceCommands run and maintain a server. A supervisor starts them often, so they do not wait for the grammar of the
