@@ -69,7 +69,7 @@ bin/testreport -packages=$$n \
 endef
 
 # The tools have a separate go.mod, so that the product's does not list their dependencies.
-TOOLS     := bin/golangci-lint bin/gofumpt
+TOOLS     := bin/golangci-lint bin/gofumpt bin/nfpm bin/chart
 TOOLS_MOD := tools/go.mod tools/go.sum
 # Not needed by make check: run by hand.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -88,17 +88,17 @@ build: ## build bin/ringback, static and stripped
 	@echo 'built bin/ringback $(VERSION)'
 
 .PHONY: dist
-dist: ## build the release into dist/: Linux and macOS, amd64 and arm64; the same commit gives the same bytes (needs GNU tar)
+dist: bin/nfpm ## build the release into dist/: archives, packages, chart; the same commit gives the same bytes (needs GNU tar)
 	@packaging/dist '$(VERSION)'
 
 .PHONY: test
-test: deps bin/testreport ## install what is missing, then run the tests under the race detector
+test: deps bin/testreport bin/nfpm bin/chart ## install what is missing, then run the tests under the race detector
 	@$(call tests,,$(if $(filter ./...,$(PKG)), in ten to fifteen minutes on two cores))
 	@$(if $(filter ./...,$(PKG)),$(GO) -C tools test ./testreport)
 
 .PHONY: test-all
 test-all: LEVEL := -tags=testall,$(TAGS)
-test-all: deps bin/testreport ## for releases: the same with every engine and larger numbers, about half an hour
+test-all: deps bin/testreport bin/nfpm bin/chart ## for releases: the same with every engine and larger numbers, about half an hour
 	@$(call tests,)
 
 .PHONY: unit
@@ -110,7 +110,7 @@ e2e: deps ## test the real binary: jobs, crashes, stops
 	$(GO) test -shuffle=on -timeout=40m -count=1 -v $(SIDE) -run '$(RUN)' ./e2e
 
 .PHONY: race
-race: deps bin/testreport ## run tests COUNT times, to find races and flaky tests
+race: deps bin/testreport bin/nfpm bin/chart ## run tests COUNT times, to find races and flaky tests
 	@$(call tests,-timeout=10h -count=$(COUNT))
 
 .PHONY: assets
@@ -238,11 +238,20 @@ bin/testreport: $(wildcard tools/testreport/*.go)
 bin/gofumpt: $(TOOLS_MOD)
 	@cd tools && $(TOOL) -o ../$@ mvdan.cc/gofumpt
 
+# Packages of the release, which tests install; and charts, which tests render.
+bin/nfpm: $(TOOLS_MOD)
+	@echo 'building $@ (about a minute, once)'
+	@cd tools && $(TOOL) -o ../$@ github.com/goreleaser/nfpm/v2/cmd/nfpm
+
+bin/chart: $(TOOLS_MOD) $(wildcard tools/chart/*.go)
+	@echo 'building $@ (about a minute, once)'
+	@cd tools && $(TOOL) -o ../$@ ./chart
+
 .PHONY: tools
-tools: $(TOOLS) ## build the linters into bin/
+tools: $(TOOLS) ## build the linters, and what makes packages and renders charts, into bin/
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, Python, PHP, a JDK, OpenSSL, curl, and chromium
+deps: ## install what the tests need: redis-server, PostgreSQL, MariaDB, a C compiler for the race detector, Node.js, Python, PHP, a JDK, OpenSSL, curl, chromium, dpkg, rpm and man
 	@.ci/deps
 
 .PHONY: clean
