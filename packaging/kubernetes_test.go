@@ -65,7 +65,13 @@ type variable struct{ value, key string }
 // podEnv returns the container's variables by name.
 func podEnv(t *testing.T) map[string]variable {
 	t.Helper()
-	d, all := manifest(t, "deployment.yaml"), make(map[string]variable)
+	return variables(t, manifest(t, "deployment.yaml"), manifest(t, "secret.yaml").at("metadata/name"))
+}
+
+// variables returns the variables of a Deployment's container by name. Keys are of the Secret of that name.
+func variables(t *testing.T, d document, secret any) map[string]variable {
+	t.Helper()
+	all := make(map[string]variable)
 	for i := 0; d.at(containerPath+"env/"+strconv.Itoa(i)) != nil; i++ {
 		path := containerPath + "env/" + strconv.Itoa(i)
 		v := variable{}
@@ -73,9 +79,11 @@ func podEnv(t *testing.T) map[string]variable {
 		v.key, _ = d.at(path + "/valueFrom/secretKeyRef/key").(string)
 		require.NotEqual(t, v.value == "", v.key == "", path)
 		if v.key != "" {
-			require.Equal(t, manifest(t, "secret.yaml").at("metadata/name"), d.at(path+"/valueFrom/secretKeyRef/name"))
+			require.Equal(t, secret, d.at(path+"/valueFrom/secretKeyRef/name"))
 		}
-		all[fmt.Sprint(d.at(path+"/name"))] = v
+		name := fmt.Sprint(d.at(path + "/name"))
+		require.NotContains(t, all, name)
+		all[name] = v
 	}
 	return all
 }

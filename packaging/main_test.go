@@ -121,6 +121,15 @@ func requireFlags(t *testing.T, sub string, args []string) {
 	}
 }
 
+// missing skips the test for what was not found, except in CI.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(what + " is needed and was not found")
+	}
+	t.Skip(what + " was not found")
+}
+
 // read returns a file's text.
 func read(t *testing.T, path string) string {
 	t.Helper()
