@@ -17,37 +17,49 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runDist runs packaging/dist in a copy of its input, with a go command that writes its settings instead of a binary.
-// It returns the folder dist.
-func runDist(t *testing.T, license bool) string {
+// runDist runs packaging/dist in a copy of its input, with commands that write their settings instead of a program, its
+// licences and packages. It returns the folder dist.
+func runDist(t *testing.T, version string) string {
 	t.Helper()
-	require.NoError(t, watch())
 	root, bin := t.TempDir(), t.TempDir()
+	const inside = `mkdir -p "$6"; echo "$7" >"$6/MODULE"; echo "$SOURCE_DATE_EPOCH" >"${8%/*}/sbom.cdx.json"`
 	files := map[string]string{
-		"README.md": "readme", "CHANGELOG.md": "changes", "docs/README.md": "index", "packaging/dist": read(t, "dist"),
+		"README.md": "readme", "CHANGELOG.md": "changes", "LICENSE": "license", "NOTICE": "notice",
+		"docs/README.md": "index", "packaging/dist": read(t, "dist"), "packaging/packages/nfpm.yaml": "",
 		"packaging/systemd/ringback.service": "unit", "packaging/systemd/ringback.env": "env",
-		"console/assets/vendor/htmx-LICENSE.txt": "license of htmx", "console/assets/vendor/htmx.min.js": "script",
-	}
-	if license {
-		files["LICENSE"] = "license"
+		"packaging/helm/ringback/Chart.yaml": "name: ringback\nversion: 0\nappVersion: x\n",
+		"bin/nfpm":                           "#!/bin/sh\nls -l . ../packages >\"$7ringback_${PACKAGE}_$ARCH.$5\"\n",
+		bin + "/go": "#!/bin/sh\n" + `[ "$3" != run ] || { ` + inside + "; exit; }\n" +
+			"for a; do case $prev in -o) out=$a;; -tags|-ldflags) flags=\"$flags $a\";; esac; prev=$a; done\n" +
+			`printf '#!/bin/sh\necho "$@"\n# %s/%s cgo %s %s%s%s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" ` +
+			`"$GOEXPERIMENT" "$flags" >"$out"; chmod 755 "$out"` + "\n",
 	}
 	for name, text := range files {
-		path := filepath.Join(root, name)
+		path := name
+		if !filepath.IsAbs(name) {
+			path = filepath.Join(root, name)
+		}
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		mode := os.FileMode(0o600)
+		if strings.HasPrefix(text, "#!/bin/sh") {
+			mode = 0o700
+		}
+		require.NoError(t, os.WriteFile(path, []byte(text), mode))
 	}
-	fake := "#!/bin/sh\nfor a; do case $prev in -o) out=$a;; -tags|-ldflags) flags=\"$flags $a\";; esac; " +
-		"prev=$a; done\n" +
-		`printf '%s/%s cgo %s %s%s%s' "$GOOS" "$GOARCH" "$CGO_ENABLED" "$GOFLAGS" "$GOEXPERIMENT" "$flags" >"$out"; ` +
-		`chmod 755 "$out"` + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(fake), 0o700))
+	dist := filepath.Join(root, "dist")
+	packDist(t, bin, dist, filepath.Join(root, "packaging/dist"), version)
+	return dist
+}
 
-	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "packaging/dist"), "v1.2.3")
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SOURCE_DATE_EPOCH=1700000000",
-		"GOFLAGS=-tags=mine", "GOEXPERIMENT=mine", "CGO_ENABLED=1", "TZ=Asia/Tokyo")
+// packDist runs a script of releases with the go command of a folder.
+func packDist(t *testing.T, bin, dist string, args ...string) {
+	t.Helper()
+	require.NoError(t, watch())
+	cmd := exec.CommandContext(t.Context(), "bash", args...)
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SOURCE_DATE_EPOCH=1700000000", "DIST="+dist,
+		"GOFLAGS=-tags=mine", "GOEXPERIMENT=mine", "GOOS=plan9", "CGO_ENABLED=1", "TZ=Asia/Tokyo")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	return filepath.Join(root, "dist")
 }
 
 // requireGNUTar skips the test without GNU tar, except in CI.
@@ -59,10 +71,7 @@ func requireGNUTar(t *testing.T) {
 			return
 		}
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("GNU tar is needed and was not found")
-	}
-	t.Skip("GNU tar was not found")
+	missing(t, "GNU tar")
 }
 
 // archiveFiles returns the files of an archive by name, and checks their tar headers.
@@ -102,32 +111,54 @@ func archiveFiles(t *testing.T, path string) map[string]string {
 
 func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 	requireGNUTar(t)
-	for _, license := range []bool{true, false} {
-		dist := runDist(t, license)
-		sums := read(t, filepath.Join(dist, "SHA256SUMS"))
-		require.Equal(t, sums, read(t, filepath.Join(runDist(t, license), "SHA256SUMS")),
-			"the same bytes wherever it is packed")
-		require.Equal(t, 4, strings.Count(sums, "\n"))
-		for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
-			name := "ringback-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
-			archive := filepath.Join(dist, name+".tar.gz")
-			require.Contains(t, sums, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256([]byte(read(t, archive))), name))
-			want := map[string]string{
-				name + "/ringback": platform + " cgo 0 -mod=readonly validator_novalidatefn " +
-					"-s -w -X main.version=v1.2.3",
-				name + "/README.md":      "readme",
-				name + "/docs/README.md": "index",
-				name + "/CHANGELOG.md":   "changes",
-
-				name + "/licenses/htmx-LICENSE.txt": "license of htmx",
-			}
-			if license {
-				want[name+"/LICENSE"] = "license"
-			}
-			if strings.HasPrefix(platform, "linux/") {
-				want[name+"/ringback.service"], want[name+"/ringback.env"] = "unit", "env"
-			}
-			require.Equal(t, want, archiveFiles(t, archive))
+	dist := runDist(t, "v1.2.3")
+	sums := read(t, filepath.Join(dist, "SHA256SUMS"))
+	require.Equal(t, sums, read(t, filepath.Join(runDist(t, "v1.2.3"), "SHA256SUMS")),
+		"the same bytes wherever it is packed")
+	require.Equal(t, 4+2*2+1, strings.Count(sums, "\n"))
+	for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} {
+		name := "ringback-v1.2.3-" + strings.ReplaceAll(platform, "/", "-")
+		archive := filepath.Join(dist, name+".tar.gz")
+		require.Contains(t, sums, fmt.Sprintf("%x  %s.tar.gz\n", sha256.Sum256([]byte(read(t, archive))), name))
+		want := map[string]string{
+			"ringback": "#!/bin/sh\necho \"$@\"\n# " + platform + " cgo 0 -mod=readonly validator_novalidatefn " +
+				"-s -w -X main.version=v1.2.3",
+			"README.md": "readme", "docs/README.md": "index", "CHANGELOG.md": "changes",
+			"LICENSE": "license", "NOTICE": "notice", "licenses/MODULE": "v1.2.3\n", "sbom.cdx.json": "1700000000\n",
+			"man/ringback.1": "__man\n", "completions/ringback.bash": "completion bash\n",
+			"completions/ringback.zsh": "completion zsh\n", "completions/ringback.fish": "completion fish\n",
 		}
+		if arch, isLinux := strings.CutPrefix(platform, "linux/"); isLinux {
+			want["ringback.service"], want["ringback.env"] = "unit", "env"
+			for _, kind := range []string{"deb", "rpm"} {
+				list := read(t, filepath.Join(dist, "ringback_1.2.3_"+arch+"."+kind))
+				require.Regexp(t, `(?m)^-rw-r--r-- .* sbom.cdx.json$`, list)
+				require.Regexp(t, `(?m)^-rw-r--r-- .* nfpm.yaml$`, list)
+			}
+		}
+		found := make(map[string]string)
+		for file, text := range archiveFiles(t, archive) {
+			found[strings.TrimPrefix(file, name+"/")] = text
+		}
+		require.Equal(t, want, found)
+	}
+}
+
+func TestDist_GivesPackagesAndChartsVersionsThatTheyAllow(t *testing.T) {
+	requireGNUTar(t)
+	for version, want := range map[string][2]string{
+		"v0.2.0":                  {"0.2.0", "0.2.0"},
+		"v0.2.0-rc.1":             {"0.2.0~rc.1", "0.2.0-rc.1"},
+		"v0.2.0-5-g0abc123-dirty": {"0.2.0+5.g0abc123.dirty", "0.2.0-5-g0abc123-dirty"},
+		"v0.2.0-rc.1-5-g0abc123":  {"0.2.0~rc.1+5.g0abc123", "0.2.0-rc.1-5-g0abc123"},
+		"dev":                     {"0~dev", "0.0.0-build-dev"},
+		"0123456-dirty":           {"0~0123456.dirty", "0.0.0-build-0123456-dirty"},
+	} {
+		dist := runDist(t, version)
+		require.FileExists(t, filepath.Join(dist, "ringback_"+want[0]+"_arm64.rpm"))
+		chart := archiveFiles(t, filepath.Join(dist, "ringback-chart-"+want[1]+".tgz"))
+		require.Equal(t, map[string]string{
+			"ringback/Chart.yaml": "name: ringback\nversion: " + want[1] + "\nappVersion: \"" + version + "\"\n",
+		}, chart)
 	}
 }

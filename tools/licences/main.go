@@ -1,8 +1,8 @@
-// Command licences prints docs/licences.md: the licences of what the program of a folder contains, as their texts say,
-// and the notices that have to be passed on. It fails for a text that it does not know, and for a licence that is not
-// permissive.
+// Command licences reads the licences of what the program of a folder contains, and fails for a text that it does not
+// know, and for a licence that is not permissive. It prints docs/licences.md: the licences, as their texts say, and the
+// notices that have to be passed on. For releases it also writes the texts into a folder, and bills of materials.
 //
-// Run it with make licences.
+// Run it with make licences and make dist.
 package main
 
 import (
@@ -50,26 +50,35 @@ var (
 	noticeFile  = regexp.MustCompile(`(?i)^notice`)
 )
 
+// The parts that are no modules.
+const (
+	goPart   = "Go's standard library"
+	htmxPart = "htmx.org"
+)
+
 // part is a module, or files that are embedded.
 type part struct {
 	path, version string
 	dirs          []string // that contain what is used, and their parents within the part
 	licences      []string
 	notice        string
+	texts         map[string][]byte // by the names of the files, within the part
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: licences FOLDER")
+	if len(os.Args) != 2 && len(os.Args) < 5 {
+		fmt.Fprintln(os.Stderr, "usage: licences FOLDER [TEXTS VERSION BINARY…]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Stdout); err != nil {
+	if err := run(os.Args[1], os.Args[2:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "licences:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, out io.Writer) error {
+// run prints the page. For a release, of arguments as in the usage, it writes the texts and a bill of materials beside
+// each binary instead.
+func run(root string, release []string, out io.Writer) error {
 	parts, err := modules(root)
 	if err != nil {
 		return err
@@ -86,7 +95,16 @@ func run(root string, out io.Writer) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	return write(out, parts)
+	if len(release) == 0 {
+		return write(out, parts)
+	}
+	for _, p := range parts {
+		faults = append(faults, p.writeTexts(release[0]))
+	}
+	for _, binary := range release[2:] {
+		faults = append(faults, writeBill(binary, release[1], parts))
+	}
+	return errors.Join(faults...)
 }
 
 // modules returns the modules with packages in the program, on any system that it is released for, and Go itself.
@@ -132,7 +150,7 @@ func modules(root string) ([]part, error) {
 		return nil, fmt.Errorf("find Go: %w", err)
 	}
 	all := []part{{
-		path: "Go's standard library", version: "of the toolchain",
+		path: goPart, version: "of the toolchain",
 		dirs: []string{strings.TrimSpace(string(goroot))},
 	}}
 	for _, p := range known {
@@ -149,15 +167,17 @@ func htmx(root string) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	m := regexp.MustCompile(`(?m)^package (\S+)@(\S+) `).FindSubmatch(text)
+	m := regexp.MustCompile(`(?m)^package (` + htmxPart + `)@(\S+) `).FindSubmatch(text)
 	if m == nil {
-		return part{}, errors.New("console/assets/packages.txt names no package")
+		return part{}, errors.New("console/assets/packages.txt does not name htmx")
 	}
 	return part{path: string(m[1]), version: string(m[2]), dirs: []string{filepath.Join(assets, "vendor")}}, nil
 }
 
 // read finds the licences and the notice of a part.
 func (p *part) read() error {
+	p.texts = make(map[string][]byte)
+	root := slices.MinFunc(p.dirs, func(a, b string) int { return len(a) - len(b) })
 	var faults []error
 	for _, dir := range p.dirs {
 		entries, err := os.ReadDir(dir)
@@ -174,6 +194,11 @@ func (p *part) read() error {
 			if err != nil {
 				return err
 			}
+			within, err := filepath.Rel(root, dir)
+			if err != nil {
+				return err
+			}
+			p.texts[filepath.Join(within, e.Name())] = text
 			if isNotice {
 				p.notice = strings.TrimSpace(string(text))
 				continue
