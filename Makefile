@@ -80,7 +80,7 @@ help: ## show this text
 	@echo
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-13s %s\n", $$1, $$2}'
 	@echo
-	@echo 'To try it: go run ./cmd/ringback dev'
+	@echo 'To try it: make dev'
 
 .PHONY: build
 build: ## build bin/ringback, static and stripped
@@ -91,10 +91,19 @@ build: ## build bin/ringback, static and stripped
 dist: bin/nfpm ## build the release into dist/: archives, packages, chart; the same commit gives the same bytes (needs GNU tar)
 	@packaging/dist '$(VERSION)'
 
+.PHONY: dev
+dev: ## run a server with an inbox to try things out: 127.0.0.1:8080 and 8081, and ringback.db
+	@echo 'compiling: a minute or two the first time'
+	@$(GO) run ./cmd/ringback dev
+
+.PHONY: site
+site: ## render the documentation as static pages with a search, into dist/site
+	@$(GO) -C tools run ./site .. ../dist/site
+
 .PHONY: test
 test: deps bin/testreport bin/nfpm bin/chart ## install what is missing, then run the tests under the race detector
 	@$(call tests,,$(if $(filter ./...,$(PKG)), in ten to fifteen minutes on two cores))
-	@$(if $(filter ./...,$(PKG)),$(GO) -C tools test ./testreport)
+	@$(if $(filter ./...,$(PKG)),$(GO) -C tools test ./testreport ./site)
 
 .PHONY: test-all
 test-all: LEVEL := -tags=testall,$(TAGS)

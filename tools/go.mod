@@ -11,6 +11,7 @@ tool (
 require (
 	github.com/google/licensecheck v0.3.1
 	github.com/stretchr/testify v1.12.1
+	github.com/yuin/goldmark v1.8.7
 	helm.sh/helm/v4 v4.3.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
