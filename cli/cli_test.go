@@ -195,7 +195,7 @@ func TestCurl_PrintsTheRequestAndSendsNothing(t *testing.T) {
 	r := run(t, []string{"dead", "purge", "--all", "-o", "curl"}, says(200, `{}`))
 	require.Zero(t, r.code)
 	require.Empty(t, r.requests)
-	require.Contains(t, r.stdout, `/v1/dead/purge -H @- --json '{"all": true}'`)
+	require.Contains(t, r.stdout, `/v1/dead/purge -H @- -H 'Content-Type: application/json' --data-raw '{"all": true}'`)
 	require.True(t, strings.HasPrefix(r.stdout, `echo "Authorization: Bearer $RINGBACK_TOKEN" | head -n 1 | curl http`),
 		"arguments are visible to all users: "+r.stdout)
 	require.NotContains(t, r.stdout, "s3cret")

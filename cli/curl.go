@@ -30,7 +30,7 @@ func (r *apiRequest) Curl(to serverTarget) string {
 		words = append(words, "-H", ShellWord(name+": "+values[0]))
 	}
 	if content != nil {
-		words = append(words, "--json", ShellWord(string(content)))
+		words = append(words, "-H", "'Content-Type: application/json'", "--data-raw", ShellWord(string(content)))
 	}
 	return token + strings.Join(words, " ")
 }

@@ -60,7 +60,7 @@ func TestDev_DeliversASampleAndStopsCleanly(t *testing.T) {
 		require.Contains(t, line, []string{"attempt 1  → 500", "attempt 2  → 500", "attempt 3  → 200"}[n])
 		require.Contains(t, line, `{"hello": "from the sample job"}`)
 	}
-	require.Len(t, s.shows(t, "try   curl "+p.url+"/v1/jobs --json", 1), 1)
+	require.Len(t, s.shows(t, "try   curl "+p.url+"/v1/jobs -H", 1), 1)
 	require.Equal(t, 3, await(t, p, "sample", "delivered").AttemptsMade)
 	code, _ := p.terminate()
 	require.Zero(t, code)

@@ -173,7 +173,7 @@ func TestCheck_SaysWhereTracesGo(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, "the settings are valid\ntraces are exported to http://user:xxxxx@collector")
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-	for _, args := range [][]string{{"serve", "--check"}, {"serve"}, {"dev"}, {"config"}} {
+	for _, args := range [][]string{{"serve", "--check"}, {"serve"}, {"dev", "--inbox=127.0.0.1:0"}, {"config"}} {
 		code, _, stderr := try(t, nil, args...)
 		require.Equal(t, exitUsage, code)
 		require.Contains(t, stderr, "ringback: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf")

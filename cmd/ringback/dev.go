@@ -99,7 +99,8 @@ func (g banner) print(ctx context.Context) {
 			"a sample job was sent to /flaky: two attempts fail, the retries after 1s and 2s deliver it\n")
 	}
 	fmt.Fprintf(g.out,
-		`try   curl http://%s/v1/jobs%s --json '{"url": "http://%s/", "delay": "3s", "body": {"hello": "world"}}'`+"\n",
+		`try   curl http://%s/v1/jobs%s -H 'Content-Type: application/json' `+
+			`-d '{"url": "http://%s/", "delay": "3s", "body": {"hello": "world"}}'`+"\n",
 		g.api, g.authorization(), g.inbox)
 }
 

@@ -71,5 +71,6 @@ func TestBanner_RegistersASampleOnlyInANewStore(t *testing.T) {
 	require.Equal(t, 1, posts)
 	require.Equal(t, 1, strings.Count(out.String(), "a sample job was sent"))
 	require.Equal(t, 2, strings.Count(out.String(), `try   curl http://`+g.api+
-		`/v1/jobs -H "Authorization: Bearer $(head -n 1 t)" --json '{"url": "http://127.0.0.1:8081/"`))
+		`/v1/jobs -H "Authorization: Bearer $(head -n 1 t)" -H 'Content-Type: application/json' `+
+		`-d '{"url": "http://127.0.0.1:8081/"`))
 }

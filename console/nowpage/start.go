@@ -34,7 +34,8 @@ func newStart(v *web.Visit) *start {
 	if v.Who.Topics != nil {
 		topic = `"topic": "` + strings.ReplaceAll(v.Who.Topics[0], "*", "hello") + `", `
 	}
-	lines = append(lines, `--json '{`+topic+`"url": "https://example.com/hooks", "delay": "5s"}'`)
+	lines = append(lines, `-H 'Content-Type: application/json'`,
+		`-d '{`+topic+`"url": "https://example.com/hooks", "delay": "5s"}'`)
 	return &start{Curl: strings.Join(lines, " \\\n  "), TryTo: v.Path("try")}
 }
 
