@@ -35,7 +35,7 @@ type example struct {
 // elsewhere are the commands that are not run here: their words and flags are parsed.
 var elsewhere = []struct{ page, beginning, reason string }{
 	{
-		"README.md", "go run ./cmd/ringback dev",
+		"README.md", "ringback dev",
 		"serves until it is stopped; TestDev_DeliversASampleAndStopsCleanly runs it",
 	},
 	{"README.md", "RINGBACK_TOKEN=… ringback serve", "serves, on a Redis host"},
