@@ -97,8 +97,8 @@ dev: ## run a server with an inbox to try things out: 127.0.0.1:8080 and 8081, a
 	@$(GO) run ./cmd/ringback dev
 
 .PHONY: site
-site: ## render the documentation as static pages with a search, into dist/site
-	@$(GO) -C tools run ./site .. ../dist/site
+site: ## render the documentation as static pages with a search, into site/
+	@rm -rf site && $(GO) -C tools run ./site .. ../site
 
 .PHONY: test
 test: deps bin/testreport bin/nfpm bin/chart ## install what is missing, then run the tests under the race detector

@@ -52,6 +52,7 @@ var elsewhere = []struct{ page, beginning, reason string }{
 	{"docs/network.md", "ringback serve", "serves until it is stopped"},
 	{"docs/network.md", "RINGBACK_PROXY", "serves until it is stopped"},
 	{"docs/redis.md", "ringback serve", "serves, on a Redis host"},
+	{"docs/releasing.md", "docker buildx", "needs Docker and a registry"},
 	{"docs/running.md", "ringback serve", "serves, on a Redis host"},
 	{"docs/sqlite.md", "ringback serve", "serves until it is stopped"},
 	{"docs/stores.md", "ringback serve", "serves, on Redis hosts"},

@@ -25,6 +25,7 @@ func runDist(t *testing.T, version string) string {
 	const inside = `mkdir -p "$6"; echo "$7" >"$6/MODULE"; echo "$SOURCE_DATE_EPOCH" >"${8%/*}/sbom.cdx.json"`
 	files := map[string]string{
 		"README.md": "readme", "CHANGELOG.md": "changes", "LICENSE": "license", "NOTICE": "notice",
+		"ARCHITECTURE.md": "design", "CONTRIBUTING.md": "rules", "SECURITY.md": "faults", "api/openapi.yaml": "api",
 		"docs/README.md": "index", "packaging/dist": read(t, "dist"), "packaging/packages/nfpm.yaml": "",
 		"packaging/systemd/ringback.service": "unit", "packaging/systemd/ringback.env": "env",
 		"packaging/helm/ringback/Chart.yaml": "name: ringback\nversion: 0\nappVersion: x\n",
@@ -124,6 +125,7 @@ func TestDist_BuildsOneArchivePerPlatformAndChecksums(t *testing.T) {
 			"ringback": "#!/bin/sh\necho \"$@\"\n# " + platform + " cgo 0 -mod=readonly validator_novalidatefn " +
 				"-s -w -X main.version=v1.2.3",
 			"README.md": "readme", "docs/README.md": "index", "CHANGELOG.md": "changes",
+			"ARCHITECTURE.md": "design", "CONTRIBUTING.md": "rules", "SECURITY.md": "faults", "api/openapi.yaml": "api",
 			"LICENSE": "license", "NOTICE": "notice", "licenses/MODULE": "v1.2.3\n", "sbom.cdx.json": "1700000000\n",
 			"man/ringback.1": "__man\n", "completions/ringback.bash": "completion bash\n",
 			"completions/ringback.zsh": "completion zsh\n", "completions/ringback.fish": "completion fish\n",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -56,6 +57,25 @@ func anchors(text string) []string {
 		all = append(all, strings.ReplaceAll(name, " ", "-"))
 	}
 	return all
+}
+
+// Tables, code and HTML have the lines that they need.
+func TestDocs_HaveLinesOf120Characters(t *testing.T) {
+	for _, page := range pages(t) {
+		if page == "../CHANGELOG.md" || strings.HasPrefix(page, "../store") || page == "../ARCHITECTURE.md" {
+			continue
+		}
+		prose := compiled("(?ms)^ *```.*?^ *```$").ReplaceAllStringFunc(read(t, page), func(code string) string {
+			return strings.Repeat("\n", strings.Count(code, "\n"))
+		})
+		n := 0
+		for line := range strings.Lines(prose) {
+			n++
+			if !compiled(`^(\||    | *<|!)`).MatchString(line) {
+				require.LessOrEqual(t, utf8.RuneCountInString(line), 121, "%s:%d", page, n)
+			}
+		}
+	}
 }
 
 func TestDocs_LinksLeadToFilesAndHeadings(t *testing.T) {

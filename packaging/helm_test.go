@@ -200,9 +200,15 @@ func TestChart_KeepsGeneratedSecrets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first["Secret/ringback"], chart(t, withRedis+string(has))["Secret/ringback"])
 
+	kept := chart(t, withRedis+"secretKey: {existingSecret: mine}\n"+string(has))
+	require.Equal(t, secretValue(t, first, "secret-key"), secretValue(t, kept, "secret-key"), "it may not be copied")
+
 	given := chart(t, withRedis+"token: {value: a-token-0123456789}\n"+string(has))
 	require.Equal(t, "a-token-0123456789", secretValue(t, given, "token"))
 	require.Equal(t, secretValue(t, first, "secret-key"), secretValue(t, given, "secret-key"))
+
+	const one = "autoscaling: {enabled: true, minReplicas: 1}"
+	require.NotContains(t, chart(t, withRedis+one), "PodDisruptionBudget/ringback", "its node could never be drained")
 
 	const existing = "{existingSecret: mine, key: x}"
 	objects := chart(t, "store: "+existing+"\ntoken: "+existing+"\nsecretKey: "+existing)
@@ -216,16 +222,17 @@ func TestChart_KeepsGeneratedSecrets(t *testing.T) {
 func TestChart_RefusesValuesThatCannotWork(t *testing.T) {
 	const sqlite = `store: {url: "sqlite:/data/ringback.db"}` + "\n"
 	for values, want := range map[string]string{
-		"":                                        "store.url is required",
-		sqlite + "replicas: 2":                    "a SQLite store is used by one process",
-		sqlite + "worker: {enabled: true}":        "a SQLite store is used by one process",
-		sqlite + "autoscaling: {enabled: true}":   "a SQLite store is used by one process",
-		`store: {url: "sqlite:ringback.db"}`:      "must be in the volume",
-		`store: {url: "postgres://db"}`:           "does not match pattern",
-		withRedis + "token: {value: short}":       "does not match pattern",
-		withRedis + "affinity: {nodeAffinty: {}}": "unknown field",
-		withRedis + "replica: 2":                  "'replica' not allowed",
-		withRedis + "worker: {replicas: several}": "want integer",
+		"":                                      "store.url is required",
+		sqlite + "replicas: 2":                  "a SQLite store is used by one process",
+		sqlite + "worker: {enabled: true}":      "a SQLite store is used by one process",
+		sqlite + "autoscaling: {enabled: true}": "a SQLite store is used by one process",
+		`store: {url: "sqlite:ringback.db"}`:    "must be in the volume",
+		`store: {url: "postgres://db"}`:         "does not match pattern",
+		withRedis + "podDisruptionBudget: {minAvailable: 2}": "must be below the 2 replicas of ringback",
+		withRedis + "token: {value: short}":                  "does not match pattern",
+		withRedis + "affinity: {nodeAffinty: {}}":            "unknown field",
+		withRedis + "replica: 2":                             "'replica' not allowed",
+		withRedis + "worker: {replicas: several}":            "want integer",
 	} {
 		_, fault := runChart(t, values)
 		require.Contains(t, fault, want, values)

@@ -57,6 +57,7 @@ func TestPackages_InstallRunAndLeave(t *testing.T) {
 		t.Skip("the packages are for Linux")
 	}
 	dist, root := packPackages(t), t.TempDir()
+	require.Equal(t, read(t, filepath.Join(dist, "SHA256SUMS")), read(t, filepath.Join(packPackages(t), "SHA256SUMS")))
 	deb := filepath.Join(dist, "ringback_1.2.3_"+runtime.GOARCH+".deb")
 	state := filepath.Join(root, "var/lib/dpkg")
 	require.NoError(t, os.MkdirAll(state, 0o700))
@@ -99,7 +100,8 @@ func TestPackages_InstallRunAndLeave(t *testing.T) {
 	} {
 		require.Contains(t, files, name)
 	}
-	require.Equal(t, read(t, unitPath), read(t, root+"/usr/lib/systemd/system/ringback.service"))
+	require.Equal(t, strings.ReplaceAll(read(t, unitPath), "ExecStart=/usr/local/bin/", "ExecStart=/usr/bin/"),
+		read(t, root+"/usr/lib/systemd/system/ringback.service"))
 
 	require.Equal(t, output(t, binary, "version"), output(t, root+"/usr/bin/ringback", "version"))
 	token := read(t, root+"/etc/ringback/token")

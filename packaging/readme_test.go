@@ -47,7 +47,6 @@ func TestReadme_IsFollowedInTheFolderOfAnArchive(t *testing.T) {
 		return cmd
 	}
 	dev := bash(strings.Replace(steps[0], "    ringback dev", "    exec ringback dev", 1)) // so that it is stopped
-	dev.Stderr = os.Stderr
 	lines, err := dev.StdoutPipe()
 	require.NoError(t, err)
 	dev.Stderr = dev.Stdout

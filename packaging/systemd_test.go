@@ -120,7 +120,7 @@ func TestUnit_PassesSystemdAnalyze(t *testing.T) {
 		return
 	}
 	// It looks for the program, which is not installed here.
-	text := strings.Replace(read(t, unitPath), "ExecStart=ringback ", "ExecStart="+binary+" ", 1)
+	text := strings.ReplaceAll(read(t, unitPath), "/usr/local/bin/ringback", binary)
 	commented := regexp.MustCompile(`(?m)^#([A-Z][A-Za-z]+=)`)
 	require.Regexp(t, commented, text)
 	for _, text := range []string{text, commented.ReplaceAllString(text, "$1")} {

@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // pageRows is the number of rows of a table that are printed together, and so have the same widths.
@@ -49,7 +50,7 @@ func (l *List) Add(thing any) error {
 		if l.p.format == Table && i < len(columns)-1 {
 			cell = cut(cell, maxCell)
 		}
-		row = append(row, l.p.colored(c.Title, cell))
+		row = append(row, cell)
 	}
 	l.rows = append(l.rows, row)
 	if len(l.rows) == pageRows {
@@ -76,9 +77,11 @@ func (l *List) flush() error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if l.items == len(rows) {
+	columns := l.columns()
+	first := l.items == len(rows)
+	if first {
 		var titles []string
-		for _, c := range l.columns() {
+		for _, c := range columns {
 			titles = append(titles, c.Title)
 		}
 		rows = append([][]string{titles}, rows...)
@@ -86,16 +89,21 @@ func (l *List) flush() error {
 			l.fitted = fit(rows, l.p.Width)
 		}
 	}
-	if l.fitted != nil {
-		for r, row := range rows {
-			kept := row[:0]
-			for i, cell := range row {
-				if l.fitted[i] > 0 {
-					kept = append(kept, cut(cell, l.fitted[i]))
-				}
+	for r, row := range rows {
+		kept := row[:0]
+		for i, cell := range row {
+			switch {
+			case l.fitted != nil && l.fitted[i] == 0:
+				continue
+			case l.fitted != nil:
+				cell = cut(cell, l.fitted[i])
 			}
-			rows[r] = kept
+			if r > 0 || !first { // not of a title
+				cell = l.p.colored(columns[i].Title, cell)
+			}
+			kept = append(kept, cell)
 		}
+		rows[r] = kept
 	}
 	return l.p.write(rows)
 }
@@ -123,7 +131,7 @@ func fit(rows [][]string, most int) []int {
 			widths[i] = 0
 		}
 	}
-	for i := 1; i < len(widths); i++ {
+	for i := 1; i < len(widths) && len(rows) <= pageRows; i++ { // no other page has a value
 		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "-" }) {
 			leaveOut(i)
 		}
@@ -149,7 +157,7 @@ func fit(rows [][]string, most int) []int {
 
 // cut returns a cell in at most most characters.
 func cut(cell string, most int) string {
-	if width(cell) <= most {
+	if utf8.RuneCountInString(cell) <= most {
 		return cell
 	}
 	return string([]rune(cell)[:most-1]) + "…"

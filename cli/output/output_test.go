@@ -69,6 +69,9 @@ func TestTable_FitsTheWidthUnlessItIsWide(t *testing.T) {
 	} {
 		require.Equal(t, want, printed(t, Options{Format: Table, Width: width}, list(row("abcd", long))), width)
 	}
+	colored := printed(t, Options{Terminal: true, Color: true, Width: 20},
+		list(`{"id": "abcdefghij", "state": "delivered"}`))
+	require.Contains(t, colored, "\nabcdefghij  deliver…\n", "a colour without an end would go on")
 	require.Contains(t, printed(t, Options{Format: Wide, Width: 20}, list(row("abcd", long))), long)
 	pages := make([]string, pageRows)
 	for i := range pages {

@@ -34,7 +34,7 @@ func rightsAfter(t *testing.T, words string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis.md")
 	require.NoError(t, err)
-	_, after, found := strings.Cut(string(text), words+" `")
+	_, after, found := strings.Cut(strings.ReplaceAll(string(text), "\n", " "), words+" `")
 	rules, _, closed := strings.Cut(after, "`")
 	require.True(t, found && closed, "the documentation does not say %q", words)
 	return strings.Fields(rules)
