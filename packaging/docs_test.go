@@ -59,10 +59,11 @@ func anchors(text string) []string {
 	return all
 }
 
-// Tables, code and HTML have the lines that they need.
+// Tables, code and HTML have the lines that they need, and so have pages that others write.
 func TestDocs_HaveLinesOf120Characters(t *testing.T) {
 	for _, page := range pages(t) {
-		if page == "../CHANGELOG.md" || strings.HasPrefix(page, "../store") || page == "../ARCHITECTURE.md" {
+		made := page == "../docs/benchmarks.md" || page == "../docs/problems.md"
+		if made || !strings.HasPrefix(page, "../docs/") && page != "../README.md" {
 			continue
 		}
 		prose := compiled("(?ms)^ *```.*?^ *```$").ReplaceAllStringFunc(read(t, page), func(code string) string {

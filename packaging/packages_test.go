@@ -104,6 +104,7 @@ func TestPackages_InstallRunAndLeave(t *testing.T) {
 		read(t, root+"/usr/lib/systemd/system/ringback.service"))
 
 	require.Equal(t, output(t, binary, "version"), output(t, root+"/usr/bin/ringback", "version"))
+	requireUnitStarts(t, root)
 	token := read(t, root+"/etc/ringback/token")
 	code, _, stderr := ringback(t, []string{"RINGBACK_TOKEN_FILE=" + root + "/etc/ringback/token"}, "serve", "--check")
 	require.Zero(t, code, stderr)
@@ -142,6 +143,30 @@ func TestPackages_InstallRunAndLeave(t *testing.T) {
 	require.Contains(t, dpkg("--purge", "ringback"), "database of Ringback is still in /var/lib/private/ringback")
 	require.NoDirExists(t, root+"/etc")
 	require.DirExists(t, root+"/var/lib/private/ringback")
+}
+
+// requireUnitStarts asks systemd, where it is installed, whether it would start the unit of a system in a folder.
+func requireUnitStarts(t *testing.T, root string) {
+	t.Helper()
+	targets, err := filepath.Glob("/usr/lib/systemd/system/*.target")
+	require.NoError(t, err)
+	if _, err := exec.LookPath("systemd-analyze"); err != nil || len(targets) == 0 {
+		t.Log("systemd is not installed: its verdict on the unit is not known")
+		return
+	}
+	units := filepath.Join(root, "usr/lib/systemd/system")
+	for _, target := range targets { // which the unit waits for
+		name := filepath.Join(units, filepath.Base(target))
+		require.NoError(t, os.WriteFile(name, []byte(read(t, target)), 0o600))
+		defer func() { require.NoError(t, os.Remove(name)) }()
+	}
+	output(t, "systemd-analyze", "verify", "--man=no", "--root="+root, "ringback.service")
+	require.NoError(t, os.Rename(root+"/usr/bin/ringback", root+"/program"))
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--root="+root,
+		"ringback.service").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "/usr/bin/ringback is not executable", "it looks")
+	require.NoError(t, os.Rename(root+"/program", root+"/usr/bin/ringback"))
 }
 
 // requireBill checks that a folder has a bill of materials with each module of the program, and their licences.
