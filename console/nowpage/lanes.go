@@ -38,11 +38,11 @@ func waiting(l *client.TroubledLane) int64 { return l.Scheduled + l.Ready }
 
 // lanes returns the lanes that hold jobs back, but for those that only wait for their topic's pause.
 func (s *state) lanes() (lanes []*client.TroubledLane) {
-	if s.held == nil {
+	if s.troubled == nil {
 		return nil
 	}
-	for i := range s.held.Items {
-		if item := &s.held.Items[i]; !isPausedOnly(item) {
+	for i := range s.troubled.Items {
+		if item := &s.troubled.Items[i]; !isPausedOnly(item) {
 			lanes = append(lanes, item)
 		}
 	}
@@ -55,14 +55,14 @@ func isPausedOnly(l *client.TroubledLane) bool {
 
 // lanesNote says what the table of lanes lacks.
 func (s *state) lanesNote() string {
-	if s.held == nil {
+	if s.troubled == nil {
 		return ""
 	}
 	var notes []string
-	if more := s.held.Total - len(s.held.Items); more > 0 {
+	if more := s.troubled.Total - len(s.troubled.Items); more > 0 {
 		which, verb, end := "more lane", " hold jobs back", "; these are the worst."
 		// none is listed
-		if !slices.ContainsFunc(s.held.Items, func(l client.TroubledLane) bool { return !isPausedOnly(&l) }) {
+		if !slices.ContainsFunc(s.troubled.Items, func(l client.TroubledLane) bool { return !isPausedOnly(&l) }) {
 			which, end = "other lane", "."
 		}
 		if more == 1 {
@@ -70,9 +70,9 @@ func (s *state) lanesNote() string {
 		}
 		notes = append(notes, words.Count(int64(more), which)+verb+end)
 	}
-	if !s.held.Exact {
+	if !s.troubled.Exact {
 		notes = append(notes,
-			"The search ended after "+words.Count(int64(s.held.LookedAt), "lane")+", so there may be others.")
+			"The search ended after "+words.Count(int64(s.troubled.LookedAt), "lane")+", so there may be others.")
 	}
 	return strings.Join(notes, " ")
 }
@@ -95,9 +95,9 @@ func (s *state) pauses() []pause {
 		all = append(all,
 			pause{Topic: t.Name, To: s.v.Path("topics", t.Name), Since: t.PausedAt, By: t.PausedBy, Note: t.PauseNote})
 	}
-	if s.held != nil {
-		for i := range s.held.Items {
-			item := &s.held.Items[i]
+	if s.troubled != nil {
+		for i := range s.troubled.Items {
+			item := &s.troubled.Items[i]
 			for _, r := range item.Reasons {
 				if r.Code == "topic_paused" &&
 					!slices.ContainsFunc(all, func(p pause) bool { return p.Topic == item.Topic }) {

@@ -181,11 +181,11 @@ func (s *state) addUnexplained(l *lead) {
 	}
 	l.add("the oldest due job has waited for %s", s.lateWords())
 	switch {
-	case s.held == nil:
-	case s.held.Exact:
+	case s.troubled == nil:
+	case s.troubled.Exact:
 		l.add(", and no lane holds it back")
 	default:
-		l.add(", and none of the %s that were looked at holds it back", words.Count(int64(s.held.LookedAt), "lane"))
+		l.add(", and none of the %s that were looked at holds it back", words.Count(int64(s.troubled.LookedAt), "lane"))
 	}
 	topic := s.oldestTopic()
 	if topic == nil {
@@ -231,7 +231,7 @@ func (s *state) lateWords() string { return words.Duration(s.oldestLate().Trunca
 // delivered.
 func (s *state) addFlow(l *lead, holds bool) {
 	isLate, delivered := s.isLate(), s.lately.Delivered > 0
-	known := s.held != nil && (s.held.Exact || s.held.LookedAt > 0)
+	known := s.troubled != nil && (s.troubled.Exact || s.troubled.LookedAt > 0)
 	if l.Class == "" && (s.counts != nil || delivered) {
 		l.Class = "ok"
 	}

@@ -112,12 +112,12 @@ func TestLead(t *testing.T) {
 		},
 		"flows": {
 			state{counts: onTime, lately: rates(1,
-				1), held: troubled(heldBy("a:1", "lane_full", "topic_rate"))},
+				1), troubled: troubled(heldBy("a:1", "lane_full", "topic_rate"))},
 			"ok",
 			"Callbacks flow.",
 		},
 		"flows, late": {
-			state{counts: due, lately: rates(1, 1), held: troubled(heldBy("a:1", "lane_rate"))},
+			state{counts: due, lately: rates(1, 1), troubled: troubled(heldBy("a:1", "lane_rate"))},
 			"warn",
 			"1 lane holds jobs back: a:1 of topic t (at its rate until 12:01:00). The oldest due job has " +
 				"waited for 30s. Some callbacks are delivered.",
@@ -128,13 +128,13 @@ func TestLead(t *testing.T) {
 			"Topic t is paused. Callbacks are late: the oldest due job has waited for 30s, since 11:59:30.",
 		},
 		"flows beside a paused lane": {
-			state{counts: onTime, lately: rates(1, 0), held: troubled(heldBy("a:1", "lane_paused", "lane_full"),
+			state{counts: onTime, lately: rates(1, 0), troubled: troubled(heldBy("a:1", "lane_paused", "lane_full"),
 				heldBy("b:1", "lane_full"))},
 			"warn",
 			"1 lane holds jobs back: a:1 of topic t (lane paused until 12:01:00). Some callbacks are delivered.",
 		},
 		"flows beside a cooldown": {
-			state{counts: onTime, lately: rates(1, 0), held: troubled(heldBy("a:1", "cooldown"))},
+			state{counts: onTime, lately: rates(1, 0), troubled: troubled(heldBy("a:1", "cooldown"))},
 			"warn",
 			"1 lane holds jobs back: a:1 of topic t (in a cooldown by Ringback until 12:01:00). Some " +
 				"callbacks are delivered.",
@@ -174,7 +174,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody delivers, all lanes were looked at": {
 			state{
-				counts: due, lately: rates(0, 0), held: troubled(), topics: counted("a", due),
+				counts: due, lately: rates(0, 0), troubled: troubled(), topics: counted("a", due),
 				settings: []*client.Topic{{Name: "a"}},
 			},
 			"bad",
@@ -184,7 +184,7 @@ func TestLead(t *testing.T) {
 		"nobody delivers, some lanes were looked at": {
 			state{
 				counts: due, lately: rates(0, 0), topics: counted("a", due),
-				held:     &client.TroubledLanes{LookedAt: 2000},
+				troubled: &client.TroubledLanes{LookedAt: 2000},
 				settings: deliveredBy("a", "handler"),
 			},
 			"bad",
@@ -194,7 +194,7 @@ func TestLead(t *testing.T) {
 		},
 		"nobody leases": {
 			state{
-				counts: due, lately: rates(0, 0), held: troubled(),
+				counts: due, lately: rates(0, 0), troubled: troubled(),
 				topics: append(counted("a", onTime), counted("b", due)...), settings: deliveredBy("b", "pull"),
 			},
 			"warn",
@@ -204,19 +204,19 @@ func TestLead(t *testing.T) {
 		"attempts take long": {
 			state{
 				counts: &client.Counts{Registered: 9, Ready: 3, Running: 2, OldestDueAt: ago(30 * time.Second)},
-				lately: rates(0, 0), held: troubled(),
+				lately: rates(0, 0), troubled: troubled(),
 			},
 			"warn",
 			"Nothing is being delivered: 2 attempts are running, and the oldest due job has waited for 30s.",
 		},
 		"stuck receiver": {
-			state{counts: due, lately: rates(0, 1), held: troubled(heldBy("d:1", "retry_after"))},
+			state{counts: due, lately: rates(0, 1), troubled: troubled(heldBy("d:1", "retry_after"))},
 			"bad",
 			"The receiver of 1 lane fails: d:1 of topic t (asked for a pause, left alone until 12:01:00). " +
 				"The oldest due job has waited for 30s. Nothing is being delivered.",
 		},
 		"stuck receiver, perhaps more": {
-			state{counts: due, lately: rates(0, 1), held: &client.TroubledLanes{
+			state{counts: due, lately: rates(0, 1), troubled: &client.TroubledLanes{
 				Items: []client.TroubledLane{heldBy("d:1", "retry_after")}, Total: 1,
 			}},
 			"bad",
@@ -230,37 +230,37 @@ func TestLead(t *testing.T) {
 			}, "bad", "Nothing is being delivered: all attempts of the last minutes failed.",
 		},
 		"one receiver": {
-			state{counts: due, lately: rates(1, 1), held: troubled(failed)},
+			state{counts: due, lately: rates(1, 1), troubled: troubled(failed)},
 			"warn",
 			"The receiver of 1 lane fails: pay.example:443 of topic t (since 11:51:00, 98\u00a0% of its " +
 				"latest attempts, newest: answered 503, breaker open until 12:01:00). The oldest due job has " +
 				"waited for 30s. Some callbacks are delivered.",
 		},
 		"fails without a breaker": {
-			state{counts: onTime, lately: rates(1, 1), held: troubled(failing)},
+			state{counts: onTime, lately: rates(1, 1), troubled: troubled(failing)},
 			"warn",
 			"The receiver of 1 lane fails: sms.example:443 of topic t (since 11:51:00, 98\u00a0% of its " +
 				"latest attempts, newest: answered 503). Some callbacks are delivered.",
 		},
 		"died": {
-			state{counts: onTime, lately: client.HistoryBucket{At: noon, Delivered: 3, Dead: 39}, held: troubled()},
+			state{counts: onTime, lately: client.HistoryBucket{At: noon, Delivered: 3, Dead: 39}, troubled: troubled()},
 			"warn",
 			"39 jobs died in the last hour. Callbacks flow.",
 		},
 		"one died, late": {
-			state{counts: due, lately: client.HistoryBucket{At: noon, Failed: 3, Dead: 1}, held: troubled(failed)},
+			state{counts: due, lately: client.HistoryBucket{At: noon, Failed: 3, Dead: 1}, troubled: troubled(failed)},
 			"bad",
 			"The receiver of 1 lane fails: pay.example:443 of topic t (since 11:51:00, 98\u00a0% of its " +
 				"latest attempts, newest: answered 503, breaker open until 12:01:00). The oldest due job has " +
 				"waited for 30s. 1 job died in the last hour. Nothing is being delivered.",
 		},
 		"nothing was looked at": {
-			state{counts: onTime, lately: rates(3, 0), held: new(client.TroubledLanes)},
+			state{counts: onTime, lately: rates(3, 0), troubled: new(client.TroubledLanes)},
 			"warn",
 			"Callbacks are delivered. It is not known whether receivers fail: no lane could be looked at.",
 		},
 		"of two topics": {
-			state{counts: due, lately: rates(1, 1), held: troubled(failed, other)},
+			state{counts: due, lately: rates(1, 1), troubled: troubled(failed, other)},
 			"warn",
 			"The receivers of 2 lanes fail: pay.example:443 of topic t (since 11:51:00, 98\u00a0% of its " +
 				"latest attempts, newest: answered 503, breaker open until 12:01:00) and pay.example:443 of " +
@@ -268,14 +268,14 @@ func TestLead(t *testing.T) {
 				"30s. Some callbacks are delivered.",
 		},
 		"receivers, nothing delivered": {
-			state{counts: due, held: troubled(failed)},
+			state{counts: due, troubled: troubled(failed)},
 			"bad",
 			"The receiver of 1 lane fails: pay.example:443 of topic t (since 11:51:00, 98\u00a0% of its " +
 				"latest attempts, newest: answered 503, breaker open until 12:01:00). The oldest due job has " +
 				"waited for 30s. Nothing is being delivered.",
 		},
 		"many receivers": {
-			state{counts: due, lately: rates(1, 1), held: many},
+			state{counts: due, lately: rates(1, 1), troubled: many},
 			"warn",
 			"The receivers of at least 5 lanes fail: pay.example:443 of topic t (since 11:51:00, 98\u00a0% of " +
 				"its latest attempts, newest: answered 503, breaker open until 12:01:00), crm.example:443 of " +
@@ -284,7 +284,7 @@ func TestLead(t *testing.T) {
 				"delivered.",
 		},
 		"stuck receivers": {
-			state{counts: due, lately: rates(0, 0), held: troubled(refused, heldBy("d:1", "retry_after"))},
+			state{counts: due, lately: rates(0, 0), troubled: troubled(refused, heldBy("d:1", "retry_after"))},
 			"bad",
 			"The receivers of 2 lanes fail: crm.example:443 of topic t (newest: the connection was refused, " +
 				"waits for a failed job until 12:01:00) and d:1 of topic t (asked for a pause, left alone until " +
@@ -292,19 +292,19 @@ func TestLead(t *testing.T) {
 				"delivered.",
 		},
 		"stuck lane": {
-			state{counts: due, lately: rates(0, 0), held: troubled(heldBy("slow:1", "lane_full", "topic_rate"))},
+			state{counts: due, lately: rates(0, 0), troubled: troubled(heldBy("slow:1", "lane_full", "topic_rate"))},
 			"bad",
 			"Nothing is being delivered: slow:1 of topic t (at its concurrency until 12:01:00) holds jobs " +
 				"back.",
 		},
 		"lanes, nothing delivered": {
-			state{counts: due, held: troubled(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))},
+			state{counts: due, troubled: troubled(heldBy("slow:1", "lane_full"), heldBy("b:1", "new_code"))},
 			"bad",
 			"Nothing is being delivered: slow:1 of topic t (at its concurrency until 12:01:00) and b:1 of " +
 				"topic t (new code until 12:01:00) hold jobs back.",
 		},
 		"paused": {
-			state{counts: due, lately: rates(0, 0), held: troubled(heldBy("a:1", "topic_paused"))},
+			state{counts: due, lately: rates(0, 0), troubled: troubled(heldBy("a:1", "topic_paused"))},
 			"bad",
 			"Nothing is being delivered: topic t is paused.",
 		},
@@ -325,7 +325,7 @@ func TestLead(t *testing.T) {
 			"Topics a and b are paused.",
 		},
 		"restricted, not counted": {
-			state{held: troubled()},
+			state{troubled: troubled()},
 			"",
 			"It is not known whether callbacks flow: not all topics of your token can be counted.",
 		},
@@ -358,8 +358,8 @@ func TestLanesNote(t *testing.T) {
 	some := lanes(1, open)
 	some.Exact = false
 	for name, test := range map[string]struct {
-		held *client.TroubledLanes
-		want string
+		troubled *client.TroubledLanes
+		want     string
 	}{
 		"unknown":        {nil, ""},
 		"all are listed": {lanes(1, open), ""},
@@ -370,7 +370,7 @@ func TestLanesNote(t *testing.T) {
 		"not all":        {some, "The search ended after 7 lanes, so there may be others."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, (&state{held: test.held}).lanesNote())
+			require.Equal(t, test.want, (&state{troubled: test.troubled}).lanesNote())
 		})
 	}
 }

@@ -24,16 +24,16 @@ func isAtLimitOnly(l *client.TroubledLane) bool { return severityOf(l) == job.Se
 
 // failing returns the lanes whose receivers fail. more reports whether there may be others.
 func (s *state) failing() (lanes []*client.TroubledLane, more bool) {
-	if s.held == nil {
+	if s.troubled == nil {
 		return nil, false
 	}
-	for i := range s.held.Items {
-		if item := &s.held.Items[i]; isFailing(item) {
+	for i := range s.troubled.Items {
+		if item := &s.troubled.Items[i]; isFailing(item) {
 			lanes = append(lanes, item)
 		}
 	}
-	n := len(s.held.Items)
-	return lanes, !s.held.Exact || n > 0 && s.held.Total > n && isFailing(&s.held.Items[n-1])
+	n := len(s.troubled.Items)
+	return lanes, !s.troubled.Exact || n > 0 && s.troubled.Total > n && isFailing(&s.troubled.Items[n-1])
 }
 
 // holding returns the lanes that hold jobs back for other reasons, but for the pause of their topic alone.

@@ -18,7 +18,7 @@ var files embed.FS
 type pages struct {
 	answers *recent.Answers
 	// by audience: a search of many lanes takes 100 ms, and the page is made every 2 s
-	held recent.Cache[*client.TroubledLanes]
+	troubled recent.Cache[*client.TroubledLanes]
 }
 
 // New returns the page.

@@ -39,7 +39,7 @@ type state struct {
 	topics []client.TopicCounts
 	// allCounted reports whether topics has all topics with jobs.
 	allCounted bool
-	held       *client.TroubledLanes
+	troubled   *client.TroubledLanes
 	settings   []*client.Topic // the first ones
 	Restricted *restricted     // nil: the token may see all topics
 }
@@ -64,7 +64,7 @@ func (p *pages) read(v *web.Visit) (*state, error) {
 	s.Version, s.Process = version.Version, version.Process
 	readCounts := func(ctx context.Context) error { return s.readCounts(ctx, p.answers) }
 	readHeld := func(ctx context.Context) (err error) {
-		s.held, _, err = p.held.Read(ctx, v.Audience, func(ctx context.Context) (*client.TroubledLanes, error) {
+		s.troubled, _, err = p.troubled.Read(ctx, v.Audience, func(ctx context.Context) (*client.TroubledLanes, error) {
 			return v.API.TroubledLanes(ctx, client.TroubledQuery{})
 		})
 		return err

@@ -31,6 +31,7 @@ func Funcs() template.FuncMap {
 		"canTopic":  (*View).CanTopic,
 		"withData":  (*View).With,
 		"time":      (*View).Time,
+		"moment":    (*View).Moment,
 		"path":      (*View).Path,
 		"pathQuery": (*View).PathQuery,
 		"link":      (*View).Link,

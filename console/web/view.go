@@ -68,14 +68,21 @@ func (v *View) With(data any) *View {
 
 // Time returns a time as HTML: its clock time, with the date if it is not of today; the whole of it as a title. Times
 // are in UTC; scripts add the local time to the title.
-func (v *View) Time(t time.Time) template.HTML {
+func (v *View) Time(t time.Time) template.HTML { return v.time(t, "15:04:05", "2006-01-02 15:04") }
+
+// Moment is Time with milliseconds, for what follows one another.
+func (v *View) Moment(t time.Time) template.HTML {
+	return v.time(t, "15:04:05.000", "2006-01-02 15:04:05.000")
+}
+
+func (v *View) time(t time.Time, clock, full string) template.HTML {
 	if t.IsZero() {
 		return `<span class="muted">–</span>`
 	}
 	t = t.UTC()
-	text := t.Format("15:04:05")
+	text := t.Format(clock)
 	if t.Format(time.DateOnly) != v.Now.UTC().Format(time.DateOnly) {
-		text = t.Format("2006-01-02 15:04")
+		text = t.Format(full)
 	}
 	//nolint:gosec // digits and punctuation
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`,
