@@ -75,8 +75,14 @@ func TestReplay_IsCountedAndStarted(t *testing.T) {
 		} {
 			require.Contains(t, site.Get("replay?"+query).Is(http.StatusUnprocessableEntity), sentence)
 		}
-		begun := site.Post("replay", "topic", "merchants", "state", "dead", "rate", "")
+		form := []string{
+			"topic", "merchants", "state", "dead", "rate", "",
+			"created_before", time.Now().UTC().Add(345 * time.Microsecond).Format(time.RFC3339Nano),
+		}
+		begun := site.Post("replay", form...)
 		require.Regexp(t, "/work/", begun.Header().Get("Location"))
+		again := site.Post("replay", form...)
+		require.Equal(t, begun.Header().Get("Location"), again.Header().Get("Location"), "it was sent twice")
 		site.Advance(10 * time.Second)
 		n := 0
 		for _, err := range site.API.Jobs(t.Context(), client.Query{Topic: "merchants"}) {

@@ -2,7 +2,9 @@ package jobpages
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -59,11 +61,46 @@ func startReplay(v *web.Visit) (web.Answer, error) {
 	if d.Errors.Any() {
 		return d.page(), nil
 	}
+	same, err := findReplay(v, o)
+	if err != nil {
+		return nil, err
+	}
+	if same != nil {
+		return web.Warn(v.Path("work", same.ID),
+			"Nothing was started: this replay was begun before, from the same count."), nil
+	}
 	started, err := v.API.StartWork(v.Request.Context(), o)
 	if err != nil {
 		return d.refuse(err)
 	}
 	return &web.Redirect{To: v.Path("work", started.ID)}, nil
+}
+
+// findReplay returns the replay that the same form began, which was sent again; nil: there is none. As the selection
+// has the time of the count, it is that of no other form. A selection by ids has no time, and is not recognised.
+func findReplay(v *web.Visit, order client.WorkOrder) (*client.Work, error) {
+	if order.Where.CreatedBefore.IsZero() {
+		return nil, nil
+	}
+	page, err := v.API.WorkPage(v.Request.Context(), client.PageOptions{Limit: 100})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(order.Where)
+	if err != nil {
+		return nil, err
+	}
+	var wanted client.Where
+	if err := json.Unmarshal(raw, &wanted); err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		w, has := &page.Items[i], client.Where{}
+		if w.Action == order.Action && json.Unmarshal(w.Where, &has) == nil && reflect.DeepEqual(has, wanted) {
+			return w, nil
+		}
+	}
+	return nil, nil
 }
 
 // read reads what the page is asked for, and makes the fields of its form. Events that are sent after the count are
@@ -84,6 +121,9 @@ func (d *replayData) read(v *web.Visit, q url.Values) client.WorkOrder {
 	}
 	if o.Where.CreatedBefore.IsZero() && o.Where.Topic != "" {
 		o.Where.CreatedBefore = v.Now
+	}
+	for _, at := range []*time.Time{&o.Where.CreatedAfter, &o.Where.CreatedBefore} {
+		*at = at.Truncate(time.Millisecond) // as the store keeps them
 	}
 	texts := map[string]string{ // times as they are read now
 		"created_after": timeText(o.Where.CreatedAfter), "created_before": timeText(o.Where.CreatedBefore),
