@@ -57,6 +57,7 @@ var settings = []string{
 		"sorted set of packed " +
 		"namespace, queue, tries and id. For memory, URL and body together are the payload of its jobs and of " +
 		"asynq's tasks.",
+	"svix: not compared, because its server, in Rust, could not be built where this was measured.",
 	"Redis: a new server for each run, appendonly yes, appendfsync everysec.",
 	"Runs alternate, A B A B. Figures are medians with their range; ratios compare runs of the same round.",
 }
