@@ -31,6 +31,8 @@ type alarmState struct {
 	term      int64     // as the carrier of its shard: before it, others may have raised or cleared the alarm
 	since     time.Time // when this process began to monitor the topic
 	overCount int       // checks in a row that found the alarm raised and no backlog
+	setAt     time.Time // when this process set the alarm
+	confirmed bool      // it was set so again backlogReload later: no call of another process came late
 }
 
 // backlogMonitor raises and clears the alarms of topics.
@@ -165,7 +167,7 @@ func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 		}
 	}
 	switch {
-	case a.known && a.raised == now:
+	case a.known && a.raised == now && (a.confirmed || time.Since(a.setAt) < backlogReload):
 		a.overCount = 0
 		return nil
 	case !now:
@@ -176,7 +178,8 @@ func (m *backlogMonitor) evaluateTopic(ctx context.Context, t store.Topic, a *al
 	return m.setAlarm(ctx, t, a, now, m.newBacklogJob(&t, now, &s))
 }
 
-// setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step.
+// setAlarm stores the state of an alarm. If it changed, the store enqueues the callback in the same step. A call that
+// an earlier carrier of the shard made may come after it, so it is repeated once.
 func (m *backlogMonitor) setAlarm(
 	ctx context.Context, t store.Topic, a *alarmState, raised bool, callbacks ...store.NewJob,
 ) error {
@@ -187,7 +190,9 @@ func (m *backlogMonitor) setAlarm(
 		a.known = false // the call may have taken effect
 		return err
 	}
-	*a = alarmState{known: true, raised: raised, term: a.term}
+	*a = alarmState{
+		known: true, raised: raised, term: a.term, setAt: time.Now(), confirmed: a.known && a.raised == raised,
+	}
 	if raised {
 		a.url = t.Policy.OnBacklog.URL
 	}
