@@ -361,7 +361,7 @@ func TestBacklog_NewReceiverGetsALastingBacklog(t *testing.T) {
 
 func TestBacklog_NewReceiverGetsALastingBacklogAfterAFailedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0 // unchanged, raised, cleared for the new receiver
+		var calls atomic.Int32 // unchanged, raised, confirmed, cleared for the new receiver
 		rec := &receiver{answer: status(200)}
 		r := start(t, dispatcher.Options{
 			Deliverer: rec,
@@ -369,7 +369,7 @@ func TestBacklog_NewReceiverGetsALastingBacklogAfterAFailedCall(t *testing.T) {
 				if method != "Alarm" {
 					return storetest.None
 				}
-				if calls++; calls != 3 {
+				if calls.Add(1) != 4 {
 					return storetest.None
 				}
 				return storetest.Before
@@ -385,7 +385,7 @@ func TestBacklog_NewReceiverGetsALastingBacklogAfterAFailedCall(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, []any{raised, raised}, callbackTypes(t, rec))
 		require.Equal(t, "https://other.example/", rec.callbacks()[1].URL)
-		require.Greater(t, calls, 3)
+		require.Greater(t, calls.Load(), int32(4))
 	})
 }
 
