@@ -247,7 +247,7 @@ func TestBacklog_IsRaisedAgainAfterALateCall(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)
-		require.True(t, clearAlarm(), "nobody would be told of the backlog")
+		require.True(t, clearAlarm(), "no callback would come")
 	})
 }
 

@@ -18,6 +18,8 @@ const (
 	// maxEntries bounds the members or elements that are read. No field may have so many, so a request beyond it is
 	// refused anyway.
 	maxEntries = 8 << 10
+	// maxHints is the number of errors up to which the closest name is looked for: a batch has many objects.
+	maxHints = 8
 )
 
 // A decoder reads fields from JSON that CheckJSON accepted, and collects their errors. Its methods take the field's
@@ -40,9 +42,11 @@ func (d *decoder) AddError(field, detail string) {
 
 // unknownField adds the error of an unknown field.
 func (d *decoder) unknownField(at string, name []byte, what string, known iter.Seq[string]) {
-	if len(d.errors) < MaxFieldErrors {
-		d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what+typo.Hint(string(name), known))
+	hint := ""
+	if len(d.errors) < maxHints {
+		hint = typo.Hint(string(name), known)
 	}
+	d.AddError(job.JSONPointer(at, string(name)), "is not a field of "+what+hint)
 }
 
 // problem returns the problem of the decoder's errors and of the checks' errors; nil when there are none. Errors of

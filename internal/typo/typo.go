@@ -9,7 +9,7 @@ import (
 )
 
 // longest is the length of names that are compared, in bytes. No known name is longer.
-const longest = 64
+const longest = 32
 
 // Hint returns "; did you mean NAME?" for the closest name, or nothing if none is close.
 func Hint(name string, known iter.Seq[string]) string {
